@@ -43,11 +43,6 @@ def _(part: Cost) -> str:
     return f"{total}; last-step lr {old:.2g} (yours) -> {new:.2g}"
 
 
-@words_of.register
-def _(part: Advice) -> list[Line]:
-    return list(_advice(part))
-
-
 def _advice(part: Advice) -> Iterator[Line]:
     yield Line("; ".join(map(str, part.changes)), weight=ALWAYS)
     if part.purpose is Purpose.LONG_RUN:
@@ -65,28 +60,31 @@ def _advice(part: Advice) -> Iterator[Line]:
         yield Line("; ".join(part.needs), "Provided")
 
 
+words_of.register(_advice)
+
+
 @words_of.register
-def _(part: Advices) -> list[Line]:
-    every = list(_head(part))
+def _(part: Advices) -> Iterator[Line]:
+    yield from _head(part)
     for number, one in enumerate(part.advice, 1):
         first, *rest = _advice(one)
         optional = {Purpose.BETTER: "Optional: ", Purpose.LONG_RUN: "For the long run: "}.get(one.purpose, "")
-        every += [Line(f"{number}. {optional}{first.text}", weight=ALWAYS), *rest]
-    return every
+        yield Line(f"{number}. {optional}{first.text}", weight=ALWAYS)
+        yield from rest
 
 
 def _head(part: Advices) -> Iterator[Line]:
     before = part.before
     if part.long_run is Answer.NOT_APPLICABLE:
-        yield Line(
-            "DOES NOT APPLY: the theory assumes one fixed loss, and this loss changes during the run.", weight=ALWAYS
-        )
+        told = "the theory assumes one fixed loss, and this loss changes during the run"
+        yield Line(f"DOES NOT APPLY: {told}.", weight=ALWAYS)
         yield Line("`Watch(optimizer)` in the script, then `generic-adam diagnose DIR`.", "Your run", ALWAYS)
         return
     if before is None:
         certified = part.long_run is Answer.GUARANTEED
         told = "NOTHING TO CHANGE in the long run" if certified else "FOR THE LONG RUN ONLY"
-        found = "it is guaranteed as it is" if certified else "no number of steps is known" if part else _NOTHING
+        other = "no number of steps is known" if part else "no change near yours is guaranteed"
+        found = "it is guaranteed as it is" if certified else other
         yield Line(f"{told}: {found}. {_ASK}", weight=ALWAYS)
     elif before.useful:
         size = f"gradients average below {share(before)} of the size they have anyway"
@@ -108,9 +106,6 @@ def _head(part: Advices) -> Iterator[Line]:
         yield Line("; ".join(part.assumed), "Provided")
     if not part.complete:
         yield Line(f"Search stopped early: {part.spent[0]}; rerun with --budget 20.", "Incomplete", weight=ALWAYS)
-
-
-_NOTHING = "no change near yours is guaranteed"
 
 
 def share(answer: HorizonAnswer) -> str:

@@ -11,9 +11,8 @@ from generic_adam.answers.settings import rates, remarks
 from generic_adam.answers.words import argument_of, words_of
 from generic_adam.errors import GenericAdamError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import Schedule
 from generic_adam.schedules.balls import rounded_up
-from generic_adam.setting import Fact, Setting, Source, kinds
+from generic_adam.setting import Setting, Source, kinds
 from generic_adam.theorems.advice import Advice
 from generic_adam.theorems.bounds import Bound
 from generic_adam.theorems.certificate import FOR_EVER, Certificate
@@ -76,11 +75,6 @@ def _(part: HorizonAnswer) -> str:
     return f"{_for_the_run(part)}{_if(bool(part.needs))}"
 
 
-@words_of.register
-def _(part: Certificate) -> list[Line]:
-    return check_lines(part)
-
-
 def check_lines(part: Certificate, *, change: Advice | None = None, command: str = "", keys: int = 0) -> list[Line]:
     """Return the answer about an optimizer, line by line.
 
@@ -94,6 +88,9 @@ def check_lines(part: Certificate, *, change: Advice | None = None, command: str
         return [*_not_applicable(part)]
     changes = _change(part, change, command) if command else ()
     return [*_head(part), *_run_lines(part), *_long_run_lines(part), *changes, *_closing(part, keys)]
+
+
+words_of.register(check_lines)
 
 
 def _change(part: Certificate, change: Advice | None, command: str) -> Iterator[Line]:
@@ -129,10 +126,6 @@ def _if(assumes: bool) -> str:
     return ", if what is assumed below holds" if assumes else ""
 
 
-def _by(part: Certificate, theorem: str | None) -> str:
-    return f"   ({title(part.algorithm)}{f', {theorem}' if theorem else ''})"
-
-
 def _not_applicable(part: Certificate) -> Iterator[Line]:
     why = _MOVES[str(part.setting.loss)]
     yield Line(f"DOES NOT APPLY: the theory assumes one fixed loss; {why}.", weight=ALWAYS, verdict="DOES NOT APPLY")
@@ -149,7 +142,7 @@ def _head(part: Certificate) -> Iterator[Line]:
         yield Line(f"{word} as steps go to infinity{rest}", weight=ALWAYS, verdict=word)
         yield Line("add --steps T for the guarantee of your number of steps", "Your run", 4)
         return
-    theorem = f"Theorem {run.theorem}" if run.theorem and run.answer is Answer.GUARANTEED else None
+    by = f", Theorem {run.theorem}" if run.theorem and run.answer is Answer.GUARANTEED else ""
     said = f"{run.answer.upper()} for your {run.steps:,} steps"
     match run.answer:
         case Answer.GUARANTEED:
@@ -163,7 +156,7 @@ def _head(part: Certificate) -> Iterator[Line]:
             rest = f"; {_in_the_way(run)}."
         case _:
             rest = f": {run.unknown}."
-    yield Line(f"{said}{rest}{_by(part, theorem)}", weight=ALWAYS, verdict=run.answer.upper())
+    yield Line(f"{said}{rest}   ({title(part.algorithm)}{by})", weight=ALWAYS, verdict=run.answer.upper())
     if run.outside and run.relative is not None:
         without = _size(run) if run.relative < 1 else f"the bound would be {_times(run)} the trivial one"
         yield Line(f"{without} (not guaranteed)", "Without that", 7)
@@ -233,16 +226,13 @@ def _cause(run: HorizonAnswer, x: Algorithm | None = None) -> str:
             return f"curvature part: lr is too large for this guarantee{unless}{rate}"
         case "decay":
             return "weight decay part: too strong for weights of that size"
-        case _ if x is not None and _too_noisy(run, x):
+        case _:
+            stays = run.floor is not None and run.floor >= 1
+            if x is None or not (stays and x.method.beta.is_constant and x.method.theta.is_constant):
+                return "noise part: beta2 averages too few gradients, or the run is too short"
             beta1, beta2 = x.method.beta(1), x.method.theta(1)
             needed = rounded_up(least_theta(beta1), 3)
             return f"noise part: beta2 = {beta2:g} averages too few gradients; beta1 = {beta1:g} needs beta2 > {needed}"
-        case _:
-            return "noise part: beta2 averages too few gradients, or the run is too short"
-
-
-def _too_noisy(run: HorizonAnswer, x: Algorithm) -> bool:
-    return run.floor is not None and run.floor >= 1 and x.method.beta.is_constant and x.method.theta.is_constant
 
 
 def _run_lines(part: Certificate) -> Iterator[Line]:
@@ -258,7 +248,8 @@ def _run_lines(part: Certificate) -> Iterator[Line]:
     noise = f"{rounded_up(shares['noise'], 3)} of 1, lower is better"
     stays = run.floor is not None and run.floor <= shares["noise"]
     floor = f"; {_down(run.floor, 3)} stays however long the run is" if stays and run.floor else ""
-    mean = f" (beta2 = {theta(1):g} averages about {1 / (1 - theta(1)):,.0f} gradients)" if _steady(theta) else ""
+    steady = theta.is_constant and 0 < theta(1) < 1
+    mean = f" (beta2 = {theta(1):g} averages about {1 / (1 - theta(1)):,.0f} gradients)" if steady else ""
     yield Line(f"{noise}{floor}{mean}", "Noise part", 4, f"{noise}{floor}")
     gap, drift = (_up(run.norm * (number or 0.0)) for number in (run.gap, run.drift))
     decay = f" + {_up(shares['decay'])} weight decay" if run.decay else ""
@@ -291,10 +282,6 @@ def _plain(text: str) -> str:
     return f"{number:,.0f}" if 1000 <= number < 1e7 else f"{number:g}" if 1e-4 <= number < 1e4 else text
 
 
-def _steady(theta: Schedule) -> bool:
-    return theta.is_constant and 0 < theta(1) < 1
-
-
 def long_run_rest(part: Certificate, *, brief: bool = False) -> str:
     """Return what follows the answer for the long run: its rate, or what is in the way, in brief without what helps."""
     if part.long_run is Answer.GUARANTEED:
@@ -319,13 +306,15 @@ def _failing(part: Certificate, *, brief: bool) -> str:
             needs = "" if brief else "; the guarantee needs it to approach 1"
             return f"beta2 is constant ({method.theta(1):g}){needs}"
         return "beta2 does not approach 1, as the guarantee needs"
+    finite = "the total learning rate is finite; the guarantee needs it to grow without limit"
+    momentum = "beta1 does not stay below a number below 1"
     plain = {
-        "endless": "the total learning rate is finite; the guarantee needs it to grow without limit",
-        "infinite_sum": "the total learning rate is finite; the guarantee needs it to grow without limit",
+        "endless": finite,
+        "infinite_sum": finite,
         "squares_have_a_sum": "lr does not fall fast enough",
         "steps_vanish": "lr does not fall to 0, as the guarantee needs",
-        "momentum": "beta1 does not stay below a number below 1",
-        "momentum_below_one": "beta1 does not stay below a number below 1",
+        "momentum": momentum,
+        "momentum_below_one": momentum,
         "bound_vanishes": "lr and beta2 together do not make the error vanish",
         "decay_vanishes": "weight decay does not vanish beside lr, which leaves an error that stays",
         "keeps_direction": "gradient clipping that acts is biased; clipping that never acts is covered",
@@ -356,14 +345,18 @@ def _long_run_lines(part: Certificate) -> Iterator[Line]:
 
 def _closing(part: Certificate, keys: int) -> Iterator[Line]:
     """Yield what is left to say: what is assumed, what is not covered, how it was read."""
-    assumed = _assumed(part)
+    setting, assumed = part.setting, _assumed(part)
     if assumed:
-        known = part.setting.facts
-        brief = [_IN_BRIEF[one.name].format(one.value) for one in known.values() if one.text in assumed and _told(one)]
-        others = [one for one in assumed if not any(one == each.text and _told(each) for each in known.values())]
+        known = {
+            one.text: one for one in setting.facts.values() if one.source is Source.ASSUMED and one.name in _IN_BRIEF
+        }
+        brief = [_IN_BRIEF[one.name].format(one.value) for text, one in known.items() if text in assumed]
+        others = [one for one in assumed if one not in known]
         yield Line(f"{'; '.join(assumed)}; `Watch` measures such facts", "Assumed", 9, "; ".join([*brief, *others]))
-    uncovered = [*_uncovered(part.setting)]
-    yield Line(", ".join(uncovered), "Not covered", 8, ", ".join([*_shuffled(part.setting), *_NOT_COVERED[:2]]))
+    epochs = ["shuffled epochs"] if setting.sampling is None and not setting.full_batch else []
+    ask = f"(add --sampling shuffled{'' if setting.batches_per_epoch else ' --batches-per-epoch N'})"
+    uncovered = ", ".join([*(f"{one} {ask}" for one in epochs), *_NOT_COVERED])
+    yield Line(uncovered, "Not covered", 8, ", ".join([*epochs, *_NOT_COVERED[:2]]))
     if part.parts:
         shared = "each alone" if part.apart else "together"
         yield Line(f"{len(part.parts)} sets of parameter groups, covered {shared}; --explain has each", "Groups", 5)
@@ -379,45 +372,21 @@ def _assumed(part: Certificate) -> list[str]:
     return [*dict.fromkeys((*run, *(part.needs if part.long_run is Answer.GUARANTEED else ())))]
 
 
-def _told(fact: Fact) -> bool:
-    return fact.source is Source.ASSUMED and fact.name in _IN_BRIEF
-
-
-def _shuffled(setting: Setting) -> list[str]:
-    return ["shuffled epochs"] if setting.sampling is None and not setting.full_batch else []
-
-
-def _uncovered(setting: Setting) -> Iterator[str]:
-    asked = "" if setting.batches_per_epoch else " --batches-per-epoch N"
-    ask = f" (add --sampling shuffled{asked})"
-    yield from (f"{one}{ask}" for one in _shuffled(setting))
-    yield from _NOT_COVERED
-
-
 def _in_short(x: Algorithm) -> str:
     """Return the optimizer in a line, by the names of its arguments."""
-    betas = [f"beta{n} {_number(u)}" for n, u in ((1, x.method.beta), (2, x.method.theta)) if x.preconditioned]
+    named = {"beta1": x.method.beta, "beta2": x.method.theta} if x.preconditioned else {}
+    betas = [f"{name} {f'{u(1):g}' if u.is_constant else 'moves'}" for name, u in named.items()]
     clip = [] if x.clipping is None else [f"clipping at {x.clipping.threshold:g} ({x.clipping.kind})"]
     decay = ["weight decay"] if x.decay != NOTHING or x.l2 else []
     return f"{title(x)}: {'; '.join([_lr(x), *betas, *decay, *clip])}"
 
 
-def _number(u: Schedule) -> str:
-    return f"{u(1):g}" if u.is_constant else "moves"
-
-
-def _rates(x: Algorithm) -> tuple[float, float, int, float]:
-    """Return the first, the largest with its step, and the last learning rate, without bias correction."""
-    steps, values = rates(x)
-    top = int(values.argmax())
-    return float(values[0]), float(values[top]), int(steps[top]), float(values[-1])
-
-
 def _lr(x: Algorithm) -> str:
     try:
-        first, largest, at, last = _rates(x)
+        steps, values = rates(x)
     except GenericAdamError:
         return "lr of its own"
+    first, largest, at, last = values[0], values.max(), int(steps[values.argmax()]), values[-1]
     if first == largest == last:
         return f"lr {_plain(f'{first:.3g}')}"
     top = f"lr {largest:.3g} at most (about step {float(f'{at:.2g}'):,.0f})" if at > 1 else f"lr {first:.3g} at first"
@@ -428,17 +397,13 @@ def _lr(x: Algorithm) -> str:
 
 def _peak(x: Algorithm) -> str:
     try:
-        return f" (your lr: {_plain(f'{_rates(x)[1]:.2g}')})"
+        return f" (your lr: {_plain(f'{rates(x)[1].max():.2g}')})"
     except GenericAdamError:
         return ""
 
 
 @words_of.register
-def _(part: Bound) -> list[Line]:
-    return [*_bound_lines(part)]
-
-
-def _bound_lines(part: Bound) -> Iterator[Line]:
+def _(part: Bound) -> Iterator[Line]:
     if part.theorem is None:
         yield Line(f"NO BOUND after {part.steps:,} steps.", weight=ALWAYS, verdict="NO BOUND")
         reasons: dict[str, list[str]] = {}
@@ -448,14 +413,12 @@ def _bound_lines(part: Bound) -> Iterator[Line]:
             yield Line(why, ", ".join(names)[:16], 4)
     else:
         word = "GUARANTEED" if part.informative else "NO USEFUL GUARANTEE"
-        by = f"   (Theorem {part.theorem})"
-        yield Line(f"{word} after {part.steps:,} steps: {_norm_bound(part)}.{by}", weight=ALWAYS, verdict=word)
+        said = f"{word} after {part.steps:,} steps: {_norm_bound(part)}.   (Theorem {part.theorem})"
+        yield Line(said, weight=ALWAYS, verdict=word)
         if part.l1 is not None:
-            yield Line(
-                f"at most {rounded_up(part.l1, 6)}; trivial: {rounded_up(part.trivial_l1, 6)}", "Sum of entries", 5
-            )
-        likely = _down(part.probability, 3)
-        above = rounded_up(math.sqrt(part.value), 6)
+            sums = f"at most {rounded_up(part.l1, 6)}; trivial: {rounded_up(part.trivial_l1, 6)}"
+            yield Line(sums, "Sum of entries", 5)
+        likely, above = _down(part.probability, 3), rounded_up(math.sqrt(part.value), 6)
         yield Line(f"with probability {likely} the norm is at most {above}", "At one iterate", 4)
     if part.needs:
         yield Line(", ".join(part.needs), "Assumed", 8)

@@ -64,11 +64,11 @@ class Comparison(Part):
     def sign(self) -> int:
         """1 for a stronger guarantee, -1 for a weaker one of the run or in the long run, else 0."""
         order = [str(one) for one in Answer]
-        places = [(order.index(old), order.index(new)) for old, new in self.answers.values()]
-        signs = [(new < old) - (new > old) for old, new in places]
+        pairs: list[tuple[float, float]] = [(order.index(old), order.index(new)) for old, new in self.answers.values()]
         old, new = self.sizes
-        if not signs[0] and old is not None and new is not None and abs(new - old) > _SAME * old:
-            signs.append((new < old) - (new > old))
+        if pairs[0][0] == pairs[0][1] and old is not None and new is not None and abs(new - old) > _SAME * old:
+            pairs.append((old, new))
+        signs = [(new < old) - (new > old) for old, new in pairs]
         return -1 if -1 in signs else max(signs)
 
     @property
@@ -90,11 +90,8 @@ class Comparison(Part):
     def line(self) -> Line:
         """The verdict and what it rests on, in one line beside an answer."""
         told = [f"{name}: {_step(*pair, self.sizes if name == 'run' else ())}" for name, pair in self.answers.items()]
-        return Line(
-            "; ".join([f"{self.verdict.upper()} than the earlier answer".replace("SAME than", "SAME as"), *told]),
-            "Against",
-            9,
-        )
+        verdict = f"{self.verdict.upper()} {'than' if self.sign else 'as'} the earlier answer"
+        return Line("; ".join([verdict, *told]), "Against", 9)
 
     @property
     def answers(self) -> dict[str, tuple[str, str]]:
@@ -111,24 +108,21 @@ class Comparison(Part):
     @property
     def differences(self) -> tuple[Difference, ...]:
         """What differs between the configurations and what is known of them."""
-        return tuple(self._differences())
-
-    def _differences(self) -> Iterator[Difference]:
-        both = self.before, self.after
-        steps = [(one.get("run") or {}).get("steps") for one in both]
-        known = [one.get("assumed", {}) | one.get("setting", {}) for one in both]
-        yield from _different("steps", *steps)
-        for key, name in _BY_STEP.items():
-            yield from _different(name, *(_along(one.get(key), last) for one, last in zip(both, steps, strict=True)))
-        for name in _PLAIN:
-            yield from _different(name, *(one.get(name) for one in both))
-        for name in dict.fromkeys((*known[0], *known[1])):
-            yield from _different(name.replace("_", " "), *(one.get(name) for one in known))
+        before, after = _told(self.before), _told(self.after)
+        pairs = {name: (before.get(name), after.get(name)) for name in before | after}
+        return tuple(Difference(name, old, new) for name, (old, new) in pairs.items() if old != new)
 
 
-def _different(name: str, before: Any, after: Any) -> Iterator[Difference]:
-    if before != after:
-        yield Difference(name, before, after)
+def _told(one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a saved answer says of its configuration and its problem, by the names of differences."""
+    steps = (one.get("run") or {}).get("steps")
+    known = one.get("assumed", {}) | one.get("setting", {})
+    return {
+        "steps": steps,
+        **{name: _along(one.get(key), steps) for key, name in _BY_STEP.items()},
+        **{name: one.get(name) for name in _PLAIN},
+        **{name.replace("_", " "): value for name, value in known.items()},
+    }
 
 
 def _along(text: Any, steps: int | None) -> str | None:
@@ -207,14 +201,13 @@ def _(part: Difference) -> str:
 
 
 @words_of.register
-def _(part: Comparison) -> list[Line]:
-    told = [Line(f"{part.verdict.upper()}: what is guaranteed, from the first to the second.", weight=ALWAYS)]
+def _(part: Comparison) -> Iterator[Line]:
+    yield Line(f"{part.verdict.upper()}: what is guaranteed, from the first to the second.", weight=ALWAYS)
     for name, pair in part.answers.items():
         runs = name == "run" and (part.before.get("run") or part.after.get("run"))
         if runs or name != "run":
-            told.append(Line(_step(*pair, part.sizes if runs else ()), name.capitalize(), 9))
-    told += [Line(str(one), one.name) for one in part.differences]
-    return told if part.differences else [*told, Line("The two configurations are one.")]
+            yield Line(_step(*pair, part.sizes if runs else ()), name.capitalize(), 9)
+    yield from [Line(str(one), one.name) for one in part.differences] or [Line("The two configurations are one.")]
 
 
 def _step(old: str, new: str, sizes: tuple[float | None, ...]) -> str:

@@ -3,14 +3,14 @@
 A part has its words in the module of its package, which registers one function for each type:
 
     @words_of.register
-    def _(part: Verification) -> list[Line]: ...
+    def _(part: Verification) -> Iterator[Line]: ...
 
 A function gives lines, for an answer, or a phrase, for a part that stands inside of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import singledispatch
 from importlib import import_module
@@ -24,7 +24,7 @@ _MODULES = {"theorems": "certificates", **_ADVICE}
 
 
 @singledispatch
-def words_of(part: Part) -> str | Sequence[Line]:
+def words_of(part: Part) -> str | Iterable[Line]:
     """Return the words of a part that has none of its own: its fields by name."""
     return "; ".join(f"{one.name}: {getattr(part, one.name)}" for one in fields(part))  # type: ignore[arg-type]
 
