@@ -11,7 +11,7 @@ from generic_adam.answers.terminal import make_console, print_json, show
 from generic_adam.cli import Exit
 from generic_adam.cli.subject import AsJson, Budget, Subject, with_subject
 
-_SIDE = "A name, a configuration file, a saved answer of `check --json`, or what `check` takes, in quotes."
+_SIDE = "A name, a file, a saved answer of `check --json`, or what `check` takes, quoted: 'adamw --lr 3e-4'."
 
 
 def compare(
