@@ -67,6 +67,7 @@ def test_a_saved_answer_is_compared(tmp_path, capsys):
         assert main(["check", *now.split(), "--against", str(file), "--fail-on", "worse"]) == code
         assert word in capsys.readouterr().out
     assert ga.compare(file, "adamw", horizon=100_000).verdict == "better"
+    assert main(["compare", str(file), "--lr 10 --betas 0.9,0.95 --steps 1e5"]) == 1  # quoted options, no name first
 
 
 @pytest.mark.parametrize(

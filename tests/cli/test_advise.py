@@ -114,7 +114,7 @@ def test_without_a_number_of_steps_it_says_that_the_long_run_is_meant_and_asks(c
 
 def test_where_the_loss_moves_nothing_is_advised(capsys):
     for steps in (["--steps", "1e6"], []):
-        assert main(["advise", "adam", "--setting", "rl", *steps]) == 0
+        assert main(["advise", "adam", "--setting", "rl", *steps]) == 3
         out = capsys.readouterr().out
         assert "DOES NOT APPLY" in out
         assert "Watch" in out

@@ -74,7 +74,10 @@ def test_what_a_pipeline_may_fail_on(capsys, tmp_path):
         (["adam", "--beta2", "0.95", *against], 1),
         (["adam", "--beta2", "0.9995", *against], 0),
         (["adam", "--beta2", "0.95", *against[:2], "--steps", "1e5"], 0),
+        (["adam", "--beta2", "0.9995", *against[:2], "--fail-on", "changed", "--steps", "1e5"], 1),
+        (["adam", *against[:2], "--fail-on", "changed", "--steps", "1e5"], 0),
         (["adam", "--fail-on", "worse"], 2),
+        (["adam", "--fail-on", "changed"], 2),
     ):
         assert run(capsys, "check", *arguments)[0] == code, arguments
     assert "BETTER" in run(capsys, "check", "adam", "--beta2", "0.9995", *against)[1]

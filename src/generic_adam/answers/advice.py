@@ -130,7 +130,8 @@ def _cause(answer: HorizonAnswer) -> str:
         "decay": "weight decay is too strong for weights of that size",
         "noise": "noise part: beta2 averages too few gradients, or too many for so few steps",
     }
-    size = f"{rounded_up(answer.relative, 2)}x the trivial one" if math.isfinite(answer.relative) else "infinite"
+    times = math.sqrt(answer.relative)
+    size = f"{rounded_up(times, 2)}x the trivial one" if math.isfinite(times) else "infinite"
     return f"{told[answer.dominant or 'noise']} (bound is {size})"
 
 

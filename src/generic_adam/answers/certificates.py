@@ -46,7 +46,7 @@ _IN_BRIEF: Final = {
     "gradient_norm": "gradients within {:g} (assumed)",
     "gradient_sup": "gradients within {:g} (assumed)",
 }
-_NOT_COVERED: Final = ("ReLU kinks", "batch norm", "a schedule that looks at the loss")
+_NOT_COVERED: Final = ("ReLU kinks", "batch norm", "RL and GANs", "a schedule that looks at the loss")
 
 
 @words_of.register
@@ -206,10 +206,10 @@ def _size(run: HorizonAnswer) -> str:
 
 
 def _times(run: HorizonAnswer) -> str:
-    whole = (run.size or math.inf) ** 2
+    share = run.size or math.inf
     # The share of eps and v_0 in the divisor falls with larger gradients, and may be all that is in the way.
-    small = f" (on gradients of {TYPICAL_GRADIENT:g})" if run.dominant == "noise" and whole < run.norm else ""
-    return (f"{rounded_up(max(whole, 1.0), 3)}x" if whole < 100 else "far more than 100x") + small
+    small = f" (on gradients of {TYPICAL_GRADIENT:g})" if run.dominant == "noise" and share**2 < run.norm else ""
+    return (f"{rounded_up(max(share, 1.0), 3)}x" if share < 100 else "far more than 100x") + small
 
 
 def _cause(run: HorizonAnswer, x: Algorithm | None = None) -> str:
@@ -356,7 +356,7 @@ def _closing(part: Certificate, keys: int) -> Iterator[Line]:
     epochs = ["shuffled epochs"] if setting.sampling is None and not setting.full_batch else []
     ask = f"(add --sampling shuffled{'' if setting.batches_per_epoch else ' --batches-per-epoch N'})"
     uncovered = ", ".join([*(f"{one} {ask}" for one in epochs), *_NOT_COVERED])
-    yield Line(uncovered, "Not covered", 8, ", ".join([*epochs, *_NOT_COVERED[:2]]))
+    yield Line(uncovered, "Not covered", 8, ", ".join([*epochs, *_NOT_COVERED[:3]]))
     if part.parts:
         shared = "each alone" if part.apart else "together"
         yield Line(f"{len(part.parts)} sets of parameter groups, covered {shared}; --explain has each", "Groups", 5)

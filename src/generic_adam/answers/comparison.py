@@ -90,8 +90,10 @@ class Comparison(Part):
     def line(self) -> Line:
         """The verdict and what it rests on, in one line beside an answer."""
         told = [f"{name}: {_step(*pair, self.sizes if name == 'run' else ())}" for name, pair in self.answers.items()]
+        names = ", ".join(one.name for one in self.differences)
+        changed = f"changed: {names}" if names else "nothing changed"
         verdict = f"{self.verdict.upper()} {'than' if self.sign else 'as'} the earlier answer"
-        return Line("; ".join([verdict, *told]), "Against", 9)
+        return Line("; ".join([verdict, *told, changed]), "Against", 9)
 
     @property
     def answers(self) -> dict[str, tuple[str, str]]:

@@ -64,7 +64,7 @@ def summary(part: Certificate) -> dict[str, Any]:
         "answer": str(part.answer),
         "informative": part.answer == "guaranteed",
         "optimizer": x.label or "Generic Adam",
-        "run": plain(told) if told else None,
+        "run": plain(told) if told and part.answer != "does not apply" else None,
         "long_run": {
             "answer": str(part.long_run),
             "theorem": part.theorem,

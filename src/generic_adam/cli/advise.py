@@ -59,4 +59,6 @@ def advise(
                 "Each set of groups is answered alone; together they are covered if only their lr differs, in scale."
             )
             say("", alone)
+    if subject.setting.loss in {"rl", "gan"}:
+        raise typer.Exit(Exit.UNKNOWN)
     raise typer.Exit(0 if all(one.complete for one in found) else Exit.INCOMPLETE)

@@ -126,9 +126,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def joined(arguments: Sequence[str]) -> list[str]:
-    """Write the two numbers of `--betas 0.9 0.95` as one value; options of two values cannot be left out."""
+    """Write the two numbers of `--betas 0.9 0.95` as one value, and `compare`'s quoted options as a value."""
     words: list[str] = []
     for word in arguments:
+        if arguments[0] == "compare" and word.startswith("--") and " " in word:
+            word = f" {word}"  # a quoted side of it, not an option  # noqa: PLW2901
         if words[-2:-1] == ["--betas"] and "," not in words[-1] and _NUMBER.fullmatch(word):
             words[-1] += f",{word}"
         else:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _BESIDE = "With --plot: one more of the catalogue. Can be repeated."
 _AGAINST = "An earlier answer, as --json printed it: what became better or worse."
-_FAIL_ON = "Exit with 1 where the run has no useful guarantee, the long run has none, or --against is worse."
+_FAIL_ON = "Exit with 1 where the run has no useful guarantee, the long run has none, or --against is worse or differs."
 
 
 class FailOn(StrEnum):
@@ -31,6 +31,7 @@ class FailOn(StrEnum):
     NO_GUARANTEE = "no-guarantee"
     LONG_RUN = "long-run"
     WORSE = "worse"
+    CHANGED = "changed"
 
 
 @with_subject
@@ -53,8 +54,8 @@ def check(
     from generic_adam.theorems.certificate import certify_algorithm, usual
 
     wanted = fail_on or ()
-    if FailOn.WORSE in wanted and against is None:
-        raise TheoremError("--fail-on worse goes with --against FILE")
+    if against is None and (alone := {FailOn.WORSE, FailOn.CHANGED}.intersection(wanted)):
+        raise TheoremError(f"--fail-on {min(alone)} goes with --against FILE")
     earlier = None if against is None else _saved(against)
     setting = usual(subject.algorithm, subject.setting)
     certificate = certify_algorithm(subject.algorithm, theorem=theorem, setting=setting, budget=budget)
@@ -73,6 +74,7 @@ def check(
         FailOn.NO_GUARANTEE: certificate.answer != "guaranteed",
         FailOn.LONG_RUN: certificate.long_run != "guaranteed",
         FailOn.WORSE: since is not None and since.worse,
+        FailOn.CHANGED: since is not None and bool(since.differences),
     }
     raise typer.Exit(Exit.NOT if any(asked[one] for one in wanted) else exit_code(certificate))
 
