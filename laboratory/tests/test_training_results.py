@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from generic_adam.methods import adam_to_adaema
-from generic_adam_laboratory.runs.records import markdown_table, read_claims, read_manifest
+from generic_adam.theorems.horizon import constant_floor
+from generic_adam.theorems.tight import stall
+from generic_adam_laboratory.runs.records import markdown_table, read_claims, read_csv, read_manifest
 from generic_adam_laboratory.studies import cost
 from generic_adam_laboratory.studies.paper_studies import EXPERIMENTS, rank_correlation
 from generic_adam_laboratory.studies.study import Experiment, Line, Study, by_method, read_curves
@@ -326,3 +328,17 @@ def test_what_the_guarantee_costs_on_a_gpt():
     assert least == "AdamW constant, 0.95"
     assert f"the least noise is {noise[least]:.2f}, three of the nine are above 1" in PAGE
     assert sum(value >= 1 for value in noise.values()) == 3
+
+
+def test_what_a_constant_theta_leaves():
+    rows = read_csv(ROOT / "results" / "floors" / "records.csv", "floors", dict)
+    assert len(rows) == 54
+    floors: dict[str, dict[str, list[float]]] = {"0.95": {}, "0.99": {}, "0.999": {}}
+    for row in rows:
+        floors[row["beta2"]].setdefault(row["network"], []).append(float(row["floor"]))
+    first, *others = ([sum(found) / 3 for found in by_network.values()] for by_network in floors.values())
+    assert f"between {min(first):.1e} and {max(first):.1e}" in PAGE
+    assert max(map(max, others)) < 7e-4
+    proved, real = constant_floor(0.9, 0.95).noise, stall(0.9, 0.95).size
+    assert 80 < proved / max(first) < proved / min(first) < 400
+    assert 6 <= real / max(first) < real / min(first) < 30
