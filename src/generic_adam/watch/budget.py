@@ -289,9 +289,8 @@ class BudgetMeter:
     def _moments(self, optimizer: torch.optim.Optimizer) -> list[Tensor | None]:
         states = vars(optimizer)["state"]
         groups = {p: group for group in optimizer.param_groups for p in group["params"]}
-        found = [
-            self._look.second(states[p], groups[p]) if states.get(p) and p in groups else None for p in self._params
-        ]
+        known = [(states.get(p), groups.get(p)) for p in self._params]
+        found = [self._look.second(state, group) if state and group else None for state, group in known]
         return [None if one is None else _real(one) for one in found]
 
     def _scales(self, optimizer: torch.optim.Optimizer) -> list[Tensor]:

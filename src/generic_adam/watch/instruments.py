@@ -275,9 +275,7 @@ class Sample:
         torch.sum(p, -1, out=self._ring[len(self.present)])
         self.present.append(there)
 
-    def compare(
-        self, was: Tensor, expected: Coefficients[float | Tensor], scale: float | Tensor, rounding: Tensor
-    ) -> Tensor:
+    def compare(self, was: Tensor, expected: Coefficients[Any], scale: float | Tensor, rounding: Tensor) -> Tensor:
         """Return how the last step differs from the stated one: the columns `COMPARED`, a row a tensor.
 
         Args:

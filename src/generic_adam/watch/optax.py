@@ -95,10 +95,8 @@ def watched(solver: optax.GradientTransformation, every: int = 25) -> optax.Grad
         norm, limit = jnp.sqrt(sum(jnp.vdot(g, g) for g in jax.tree.leaves(updates))), threshold if by_norm else jnp.nan
         mu = _moment(following, "mu")  # none without momentum, where the step is along the gradient
         numbers = [one(state.count) for one in schedules]
-        kinds = [
-            (leaf.dtype, float(jnp.finfo(one.dtype).eps))
-            for leaf, one in zip(jax.tree.leaves(params), jax.tree.leaves(made), strict=True)
-        ]
+        leaves = zip(jax.tree.leaves(params), jax.tree.leaves(made), strict=True)
+        kinds = [(leaf.dtype, float(jnp.finfo(one.dtype).eps)) for leaf, one in leaves]
         picked = (_picked(tree) for tree in (updates, made, _moment(following, "nu"), updates if mu is None else mu))
         sums, old = [], []
         for (kind, rounding), raw, step, v, first, own in zip(kinds, *picked, state.old, strict=True):

@@ -135,9 +135,7 @@ class Record:
 
 
 COLUMNS = tuple(field.name for field in fields(Record))
-_READERS: dict[str, Any] = {
-    field.name: {"int": int, "float": float, "str": str}[str(field.type)] for field in fields(Record)
-}
+_READERS: dict[str, Any] = {one.name: {"int": int, "float": float, "str": str}[str(one.type)] for one in fields(Record)}
 
 
 class Lines:
