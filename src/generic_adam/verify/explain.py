@@ -272,25 +272,17 @@ def _kinds(trace: Trace, parameter: int) -> frozenset[str]:
 # The rate of each step, read as a clock.
 
 
-def rates(
-    run: Replay, own: npt.NDArray[np.bool_], taking: npt.NDArray[np.bool_]
-) -> tuple[Floats, Floats, Floats] | None:
-    """Return the least and greatest rate that explain each step, and its middle; None where none does."""
+def _rates(run: Replay, own: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return the least and greatest rate that explain each step of these coordinates."""
     with np.errstate(all="ignore"):
         low = (run.fixed - run.seen - run.write) / run.slope
         high = (run.fixed - run.seen + run.write) / run.slope
         low, high = np.minimum(low, high), np.maximum(low, high)
         loose = run.slope_error / np.abs(run.slope)
         widen = np.maximum(np.abs(low), np.abs(high)) * loose / np.maximum(1 - loose, 1e-9)
-        useful = own & taking & (np.abs(run.slope) > 0) & np.isfinite(loose) & (loose < 0.5)
+        useful = own & (np.abs(run.slope) > 0) & np.isfinite(loose) & (loose < 0.5)
         low, high = np.where(useful, low - widen, -np.inf), np.where(useful, high + widen, np.inf)
-    least, most = low.max(axis=1, initial=-np.inf), high.min(axis=1, initial=np.inf)
-    if (least > most).any() or not np.isfinite(least).any():
-        return None
-    known = np.isfinite(least) & np.isfinite(most)
-    middle = np.full_like(least, np.nan)
-    middle[known] = (least[known] + most[known]) / 2
-    return least, most, middle
+    return low.max(axis=1, initial=-np.inf), high.min(axis=1, initial=np.inf)
 
 
 def _clock(rule: Rule, trace: Trace, run: Replay, own: npt.NDArray[np.bool_]) -> Departure | None:
@@ -302,11 +294,10 @@ def _clock(rule: Rule, trace: Trace, run: Replay, own: npt.NDArray[np.bool_]) ->
 
 
 def _clock_of(rule: Rule, trace: Trace, run: Replay, own: npt.NDArray[np.bool_]) -> Departure | None:
-    taking = active(rule, trace)[:, trace.owner]
-    found = rates(run, own, taking)
-    if found is None:
+    least, most = _rates(run, own & active(rule, trace)[:, trace.owner])
+    known = np.isfinite(least) & np.isfinite(most)
+    if (least > most).any() or not np.isfinite(least).any():
         return None
-    least, most, middle = found
     columns = np.unique(trace.owner[own])
     claimed = rule.lr[:, columns[0]]
     if not np.allclose(rule.lr[:, columns], claimed[:, None], rtol=1e-9, atol=0):
@@ -316,10 +307,12 @@ def _clock_of(rule: Rule, trace: Trace, run: Replay, own: npt.NDArray[np.bool_])
         slack = 1e-6 * np.abs(values)
         return bool((np.isnan(values) | ((values + slack >= least) & (values - slack <= most))).all())
 
-    lr = np.where(np.isnan(middle), claimed, middle)
+    lr = claimed.copy()
+    lr[known] = (least[known] + most[known]) / 2
     made = rule.but(lr=np.repeat(lr[:, None], rule.lr.shape[1], axis=1))
-    if (replay(made, trace).differs & own).any() or not known_enough(middle, trace, own):
-        return None
+    moved = ((np.diff(trace.weights, axis=0) != 0) & own).sum()
+    if (replay(made, trace).differs & own).any() or moved < 3 * known.sum():
+        return None  # with fewer coordinates that move, rates of their own would explain any steps
     with np.errstate(all="ignore"):
         ratio_low, ratio_high = np.nanmax(least / claimed), np.nanmin(most / claimed)
     moving = np.ptp(claimed) > 0
@@ -336,9 +329,3 @@ def _clock_of(rule: Rule, trace: Trace, run: Replay, own: npt.NDArray[np.bool_])
     if trace.resumed is not None and since >= trace.resumed:
         return Departure("resume", f"after the load {said}", made)
     return Departure("schedule" if moving or changes.sum() < len(claimed) else "learning rate", said, made)
-
-
-def known_enough(middle: Floats, trace: Trace, own: npt.NDArray[np.bool_]) -> bool:
-    """Return whether rates are read off more coordinates than there are rates: else any step would be explained."""
-    moved = int(((np.diff(trace.weights, axis=0) != 0) & own).sum())
-    return moved >= 3 * int((~np.isnan(middle)).sum())
