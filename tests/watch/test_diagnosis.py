@@ -237,3 +237,25 @@ def test_a_resumed_run_goes_on_in_the_same_records(tmp_path):
     train(second, 75)
     steps = [record.step for record in read_records(tmp_path / "run" / "watch.csv")]
     assert steps == [25, 50, 75, 100, 125, 150, 175]
+
+
+def test_a_rate_that_is_raised_at_once_comes_before_what_it_brings_about():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(10, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
+    inputs = torch.randn(512, 10)
+    targets = 2 * inputs[:, :1] + inputs[:, 1:2] ** 2
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    with Watch(optimizer, model=model) as watch:
+        for step in range(600):
+            if step == 300:
+                optimizer.param_groups[0]["lr"] = 1.0
+            rows = torch.randint(512, (64,))
+            optimizer.zero_grad()
+            loss = (model(inputs[rows]) - targets[rows]).square().mean()
+            loss.backward()
+            optimizer.step()
+            watch.loss(loss)
+    first = watch.diagnose().findings[0]
+    assert (first.cause, first.since) == ("lr_too_large", 301)
+    assert first.evidence == pytest.approx({"lr": 1.0, "lr_before": 1e-3})
+    assert "raised" in first.title

@@ -48,6 +48,8 @@ def verify(
     from generic_adam.answers.terminal import print_json, say
     from generic_adam.verify import front
 
+    if weight_decay is None and str(algorithm).lower() == "adamw":
+        weight_decay = 0.01  # torch's default, which is what the name promises
     given = {
         "algorithm": algorithm,
         "lr": _number_or_text(lr),

@@ -148,6 +148,19 @@ def _jump(t: Table) -> Mask:
         return _over((t.loss_high - np.roll(t.loss, 1)) / _before(t.loss_high - t.loss_low, np.max), 6.0)
 
 
+def raised(t: Table) -> Mask:
+    """Return the records in which lr is ten times what it ever was, and with which the loss is soon three times more.
+
+    No warm-up rises tenfold from one record to the next but at its very beginning, where the loss falls.
+    """
+    before = np.concatenate([[math.inf], np.maximum.accumulate(np.nan_to_num(t.lr))[:-1]])
+    found = (before > 0) & (t.lr >= 10 * before)
+    for k in np.flatnonzero(found):
+        worst = np.max(t.loss_high[k : k + 3], initial=-math.inf, where=~np.isnan(t.loss_high[k : k + 3]))
+        found[k] = worst > 3 * abs(t.loss[k - 1]) or t.loss_bad[k : k + 3].any()
+    return found
+
+
 def _lr_too_large(t: Table) -> Mask:
     """Steps as large as the weights, after which the loss does not come down to half: the first ones may be long."""
     found = _over(t.reach, 0.4)
@@ -155,7 +168,7 @@ def _lr_too_large(t: Table) -> Mask:
         later, low = t.loss[k + 1 : k + 9], t.loss_low[k]
         if len(later) < 2 or (low > 0 and np.min(later, initial=math.inf, where=np.isfinite(later)) < low / 2):
             found[k] = False
-    return found
+    return found | raised(t)
 
 
 def _lr_too_small(t: Table) -> Mask:

@@ -13,7 +13,7 @@ from generic_adam.parts import Part
 from generic_adam.schedules import parse
 from generic_adam.setting import Fact, Setting, Source
 from generic_adam.theorems.measured import Budget
-from generic_adam.watch.causes import CAUSES, Cause, Table
+from generic_adam.watch.causes import CAUSES, Cause, Table, raised
 from generic_adam.watch.records import Record
 
 
@@ -108,6 +108,7 @@ def diagnose(records: Sequence[Record], options: Mapping[str, float] | None = No
         return Diagnosis(())
     table = Table(records)
     found = [one for cause in CAUSES.values() if (one := _finding(cause, table)) is not None]
+    found = _with_raise(found, table)
     found = [replace(one, algorithm=_changed(one.settings, options)) for one in found]
     last = [one for one in found if one.cause == "not_the_optimizer"]
     # What is left explains only what nothing else does.
@@ -115,6 +116,30 @@ def diagnose(records: Sequence[Record], options: Mapping[str, float] | None = No
     doubted = [one for one in others if last and _is_doubtful(CAUSES[one.cause], table)]
     sure = [one for one in others if one not in doubted]
     return Diagnosis(tuple([*sure, *doubted] if sure else [*last, *doubted]), (records[0].first, records[-1].step))
+
+
+def _with_raise(found: Sequence[Finding], table: Table) -> list[Finding]:
+    """Put a learning rate that was raised at once before what it brought about, and say from what to what."""
+    places = np.flatnonzero(raised(table))
+    if not len(places):
+        return [*found]
+    place = places[0]
+    step, before, after = table.records[place].first, float(np.max(table.lr[:place])), float(table.lr[place])
+
+    def told(one: Finding) -> Finding:
+        if one.cause != "lr_too_large" or one.since < step:
+            return one
+        return replace(
+            one,
+            since=step,
+            tensor="",
+            evidence={"lr": after, "lr_before": before},
+            title="The learning rate was raised at once, and the loss rose with it",
+            change=f"keep lr at {before:.3g}, or raise it over many steps",
+            settings={"lr": f"lr * {before / after:.3g}"},
+        )
+
+    return sorted(map(told, found), key=lambda one: (one.since >= step, one.cause != "lr_too_large"))
 
 
 def _is_doubtful(cause: Cause, table: Table) -> bool:
