@@ -30,7 +30,7 @@ def verify(
     lr: Annotated[str | None, _claimed("--lr", 'A number, or a text in t: "3e-4 * min(1, t/100)".')] = None,
     betas: Annotated[str | None, _claimed("--betas", "Both at once: 0.9,0.999.", "B1,B2")] = None,
     eps: Annotated[float | None, _claimed("--eps", "What is added to the root.")] = None,
-    weight_decay: Annotated[float | None, _claimed("--weight-decay", "The weight decay.")] = None,
+    weight_decay: Annotated[float | None, _claimed("--weight-decay", "The weight decay (AdamW: 0.01).")] = None,
     momentum: Annotated[float | None, _claimed("--momentum", "Of SGD and RMSprop.")] = None,
     clip_norm: Annotated[float | None, _claimed("--clip", "Your step clips gradients to this norm.")] = None,
     accumulate: Annotated[int | None, _claimed("--accumulate", "Micro-batches that your step averages.")] = None,
