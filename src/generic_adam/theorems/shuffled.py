@@ -13,13 +13,15 @@ an epoch costs is that the gradient (A), the divisor (K) and the weights (N) mov
 
 .. math::
 
-    p_i &= \pi_i \sqrt{W_i/W_b}, \quad z_i = W_b/(W_i q_i), \quad \bar\pi = \textstyle\sum p_i z_i / \sum z_i, \quad
-    N^2 = \sum (p_i - \bar\pi)^2 z_i, \quad \Pi_j = n \bar\pi \\
-    K_l^2 &= \textstyle\sum_{a \le i < l} \pi_i^2/q_i, \quad J = \sum z_i/n^2, \quad \mu^2 = \sum q_i W_i/W_b \\
-    \Gamma_t &= L\,\alpha_t (Q_t - \tfrac12\alpha_t) + \tfrac L2 \alpha_t \textstyle\sum_{t < i \le b} \pi_i +
-    \tfrac{L}2 \bar\pi (b-t) \alpha_t, \quad H_i = R_i \Gamma_i + \rho_{i+1} H_{i+1} \\
-    A_i &= \tfrac{1-\beta_i}{q_i} H_i + \tfrac{L\pi_i}{2 q_i} \textstyle\sum_{a \le t < i} \alpha_t +
-    \tfrac L2 \bar\pi J \sum_t (b-t) \alpha_t, \quad B_l = Q_l \rho_l \sqrt{M_{l-1}} + K_l + N/\mu
+    p_i &= \pi_i \sqrt{W_i/W_b}, \quad z_i = W_b/(W_i q_i), \\
+    \bar\pi &= \textstyle\sum p_i z_i / \sum z_i, \quad N^2 = \sum (p_i - \bar\pi)^2 z_i, \\
+    K_l^2 &= \textstyle\sum_{a \le i < l} \pi_i^2/q_i, \quad J = \sum z_i/n^2, \\
+    \Pi_j &= n \bar\pi, \quad \mu^2 = \textstyle\sum q_i W_i/W_b \\
+    \Gamma_t &= L\,\alpha_t (Q_t - \tfrac12\alpha_t) + \tfrac L2 \alpha_t \textstyle\sum_{t < i \le b} \pi_i \\
+    &\quad + \tfrac{L}2 \bar\pi (b-t) \alpha_t, \quad H_i = R_i \Gamma_i + \rho_{i+1} H_{i+1} \\
+    A_i &= \tfrac{1-\beta_i}{q_i} H_i + \tfrac{L\pi_i}{2 q_i} \textstyle\sum_{a \le t < i} \alpha_t \\
+    &\quad + \tfrac L2 \bar\pi J \textstyle\sum_t (b-t) \alpha_t, \\
+    B_l &= Q_l \rho_l \sqrt{M_{l-1}} + K_l + N/\mu
 
 where L is the smoothness of every batch's loss. An epoch's N may instead be paid for outside of the logarithm
 (`still`): early epochs and the last. Statement, proof and what it says of a data loader: docs/theorems/shuffled.md.

@@ -7,12 +7,15 @@ growth of a logarithm (`logarithms`):
 
 .. math::
 
-    R_t &= r_t R_{t-1} + f_t, \qquad M_t = \rho_t^2 M_{t-1} + (1-\beta_t)^2/q_t, \qquad
-    Q_i = w_i + r_{i+1} Q_{i+1} \\
-    H_i &= R_i U_i + r_{i+1} H_{i+1}, \qquad A_i = L (p_i H_i + V_i)/q_i \\
-    f_i &= \bar N \pi_i/\sqrt{q_i}, \qquad m_i = \tfrac12 G_k Q_i d_i \sqrt{M_{i-1}}, \\
-    \Psi &= \text{gap} + \sum_{k,t} \widehat{(A+f)}_{t,k} (S_{t,k} - S_{t-1,k})
-    + \sum_{k,t} \hat m_{t,k} (S'_{t,k} - S'_{t-1,k}).
+    R_t &= r_t R_{t-1} + f_t, \\
+    M_t &= \rho_t^2 M_{t-1} + (1-\beta_t)^2/q_t, \\
+    Q_i &= w_i + r_{i+1} Q_{i+1} \\
+    H_i &= R_i U_i + r_{i+1} H_{i+1}, \\
+    A_i &= L (p_i H_i + V_i)/q_i \\
+    f_i &= \bar N \pi_i/\sqrt{q_i}, \\
+    m_i &= \tfrac12 G_k Q_i d_i \sqrt{M_{i-1}}, \\
+    \Psi &= \text{gap} + \sum_{k,t} \widehat{(A+f)}_{t,k} (S_{t,k} - S_{t-1,k}) \\
+    &\quad + \sum_{k,t} \hat m_{t,k} (S'_{t,k} - S'_{t-1,k}).
 
 A theorem says what r, f, w, U, V, p, d and the weights :math:`\pi` are (`Terms`); this module does the rest, in blocks,
 so that the memory stays flat. `adam_terms` says it for Theorems W, E, N, H, D and M_E, by what the sequences carry.

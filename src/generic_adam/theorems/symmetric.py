@@ -17,8 +17,9 @@ and decreasing, the new gradient never turns the step against the mean:
 
 .. math::
 
-    X_w \le \frac1\Pi\Big[\text{gap} + \sum_{k,t}\hat A_t (S_{t,k}-S_{t-1,k})
-    + \sum_{k,t}\hat m_{t,k}(S'_{t,k}-S'_{t-1,k})\Big], \qquad m_{i,k} = \tfrac12 G_k Q_i\rho_i\sqrt{M_{i-1}},
+    X_w &\le \frac1\Pi\Big[\text{gap} + \sum_{k,t}\hat A_t (S_{t,k}-S_{t-1,k}) \\
+    &\quad + \sum_{k,t}\hat m_{t,k}(S'_{t,k}-S'_{t-1,k})\Big], \\
+    m_{i,k} &= \tfrac12 G_k Q_i\rho_i\sqrt{M_{i-1}},
 
 for :math:`\hat D_t = \sqrt{\theta_t v_{t-1} + q_t(\mu^2 + 3 s^2)} + e_t`, whose means take :math:`(1 + 2 q_t) G_k^2`
 for :math:`G_k^2`. Without momentum (RMSProp, with any heavy ball after the division) there is no noise left.
