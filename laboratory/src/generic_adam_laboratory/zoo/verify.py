@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.optim import lr_scheduler
 
-from generic_adam_laboratory.zoo.verify_cases import Case, Made, Scaler, Written, loop, saved, weights
+from generic_adam_laboratory.zoo.verify_cases import Case, Made, Scaler, Written, by_optax, loop, saved, weights
 
 ADAMW = {"algorithm": "AdamW", "lr": 1e-3, "weight_decay": 0.1}
 
@@ -194,29 +194,6 @@ def _stochastic() -> Made:
     return Made(named, Rounded([p for _, p in named], weight_decay=0.1))
 
 
-def _optax(made: Callable[[], Any], dtype: str = "float32") -> Callable[[], Made]:
-    def make() -> Made:
-        import jax.numpy as jnp
-        import optax
-
-        values = {name: jnp.asarray(p.detach().numpy().astype(dtype)) for name, p in weights()}
-        transformation: Any = made()
-        made_object = Made(list(values.items()))
-        made_object.memory = {"state": transformation.init(values), "values": values}
-
-        def apply(gradients: Any) -> None:
-            memory = made_object.memory
-            given = {name: jnp.asarray(gradients[name]) for name in memory["values"]}
-            updates, memory["state"] = transformation.update(given, memory["state"], memory["values"])
-            moved: Any = optax.apply_updates(memory["values"], updates)
-            memory["values"], made_object.named = moved, list(moved.items())
-
-        made_object.apply = apply
-        return made_object
-
-    return make
-
-
 def _o(name: str, **options: Any) -> Callable[[], Any]:
     def make() -> Any:
         import optax
@@ -302,10 +279,10 @@ WRONG: tuple[Case, ...] = (
     Case("only the last micro-batch", _looped("cleared each"), MICRO, "gradient scale", "accelerate#662"),
     Case("never unscaled", _looped("never unscaled", scaled=True), {**ADAMW, "scaler": True}, "gradient scale", "apex#407"),
     Case("ascends", _written("ascends", weight_decay=0.0), {"algorithm": "AdamW"}, "sign", "PySyft#740"),
-    Case("Optax eps_root", _optax(_o("adam", learning_rate=1e-3, eps=0.0, eps_root=1e-8)), {}, "epsilon", "optax#882"),
-    Case("Optax adamw's decay forgotten", _optax(_o("adamw", learning_rate=1e-3)), ADAMW, "weight decay", "optax#292"),
-    Case("Optax b2", _optax(_o("adam", learning_rate=1e-3, b2=0.99)), {}, "betas", "jax#3091"),
-    Case("Optax not clipped", _optax(_o("adam", learning_rate=1e-3)), {"clip_norm": 1.0}, "clipping", "verl#2282"),
+    Case("Optax eps_root", by_optax(_o("adam", learning_rate=1e-3, eps=0.0, eps_root=1e-8)), {}, "epsilon", "optax#882"),
+    Case("Optax adamw's decay forgotten", by_optax(_o("adamw", learning_rate=1e-3)), ADAMW, "weight decay", "optax#292"),
+    Case("Optax b2", by_optax(_o("adam", learning_rate=1e-3, b2=0.99)), {}, "betas", "jax#3091"),
+    Case("Optax not clipped", by_optax(_o("adam", learning_rate=1e-3)), {"clip_norm": 1.0}, "clipping", "verl#2282"),
 )  # fmt: skip
 
 
@@ -460,18 +437,18 @@ def _right_elsewhere() -> Iterator[tuple[str, Callable[[], Any], Any]]:
     yield "ours", ours(lr=1e-3), {}
     yield "ours, nothing claimed", ours(lr=1e-3), None
     yield "ours with a schedule", ours(lr="1e-3 / sqrt(t)", theta="1 - 1/max(t, 2)", beta=0.9), None
-    yield "Optax adam", _optax(_o("adam", learning_rate=1e-3)), {}
-    yield "Optax adamw", _optax(_o("adamw", learning_rate=1e-3, weight_decay=0.1)), ADAMW
-    yield "Optax adamw, clipped", _optax(_chained(1.0, _o("adamw", learning_rate=1e-3, weight_decay=0.1))), CLIPPED
-    yield "Optax amsgrad", _optax(_o("amsgrad", learning_rate=1e-3)), {"amsgrad": True, "amsgrad_max": "corrected"}
+    yield "Optax adam", by_optax(_o("adam", learning_rate=1e-3)), {}
+    yield "Optax adamw", by_optax(_o("adamw", learning_rate=1e-3, weight_decay=0.1)), ADAMW
+    yield "Optax adamw, clipped", by_optax(_chained(1.0, _o("adamw", learning_rate=1e-3, weight_decay=0.1))), CLIPPED
+    yield "Optax amsgrad", by_optax(_o("amsgrad", learning_rate=1e-3)), {"amsgrad": True, "amsgrad_max": "corrected"}
     yield (
         "Optax sgd",
-        _optax(_o("sgd", learning_rate=0.1, momentum=0.9)),
+        by_optax(_o("sgd", learning_rate=0.1, momentum=0.9)),
         {"algorithm": "SGD", "lr": 0.1, "momentum": 0.9},
     )
     yield (
         "Optax schedule",
-        _optax(_o("adam", learning_rate=lambda k: 1e-3 * 0.9**k)),
+        by_optax(_o("adam", learning_rate=lambda k: 1e-3 * 0.9**k)),
         {"lr": lambda t: 1e-3 * 0.9 ** (t - 1)},
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -54,7 +54,6 @@ class Made:
     step: Callable[[list[Any]], Any] | None = None
     resume: Callable[[], Any] | None = None
     apply: Callable[[Mapping[str, Any]], Any] | None = None
-    memory: dict[str, Any] = field(default_factory=dict)
 
 
 class Written(torch.optim.Optimizer):
@@ -261,3 +260,28 @@ def _load(fresh: Made, read: dict[str, Any], fault: str) -> None:
         fresh.scheduler = None
     elif fresh.scheduler is not None and fault != "clock anew":
         fresh.scheduler.load_state_dict(read["clock"])
+
+
+def by_optax(transformation: Callable[[], Any], dtype: str = "float32") -> Callable[[], Made]:
+    """Return what makes a set-up that an Optax transformation drives, not compiled: it may count in Python."""
+
+    def make() -> Made:
+        import jax.numpy as jnp
+        import optax
+
+        rule = transformation()
+        made = Made([(name, jnp.asarray(p.detach().numpy().astype(dtype))) for name, p in weights()])
+        state = rule.init(dict(made.named))
+
+        def apply(gradients: Any) -> None:
+            nonlocal state
+            values = dict(made.named)
+            given = {name: jnp.asarray(gradients[name]) for name in values}
+            updates, state = rule.update(given, state, values)
+            moved: Any = optax.apply_updates(values, updates)
+            made.named = list(moved.items())
+
+        made.apply = apply
+        return made
+
+    return make

@@ -9,12 +9,13 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import torch
 from torch.optim import lr_scheduler
 
-from generic_adam_laboratory.zoo.verify_cases import Case, Made, weights
+from generic_adam_laboratory.zoo.verify_cases import Case, Made, by_optax, weights
 
 BF16, DECAYED = torch.bfloat16, {"algorithm": "AdamW", "lr": 2e-3, "betas": (0.9, 0.98), "weight_decay": 0.05}
 FLAT = {"layer.bias", "scale"}
@@ -304,27 +305,7 @@ def _saved(fault: str = "") -> Callable[[], Made]:
 
 
 def _optax(transformation: Callable[[Any], Any]) -> Callable[[], Made]:
-    def make() -> Made:
-        import jax
-        import jax.numpy as jnp
-        import optax
-
-        rule: Any = transformation(optax)
-        update: Any = jax.jit(rule.update)
-        made = Made([(name, jnp.asarray(p.detach().numpy())) for name, p in weights()])
-        state = rule.init(dict(made.named))
-
-        def apply(gradients: Any) -> None:
-            nonlocal state
-            values = dict(made.named)
-            updates, state = update({name: jnp.asarray(gradients[name]) for name in values}, state, values)
-            after: Any = optax.apply_updates(values, updates)
-            made.named = list(after.items())
-
-        made.apply = apply
-        return made
-
-    return make
+    return by_optax(lambda: transformation(import_module("optax")))
 
 
 def _kind(kind: str, dtype: torch.dtype = torch.float32, **options: Any) -> Callable[[], Made]:

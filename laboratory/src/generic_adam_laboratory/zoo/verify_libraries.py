@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from generic_adam.errors import GenericAdamError
-from generic_adam_laboratory.zoo.verify_cases import Case, Made, weights
+from generic_adam_laboratory.zoo.verify_cases import Case, Made, by_optax, weights
 
 _ADAM: dict[str, Any] = {"lr": 1e-3, "betas": (0.9, 0.98), "eps": 1e-8}
 _DECAYED: dict[str, Any] = {**_ADAM, "weight_decay": 0.1}
@@ -90,25 +90,9 @@ def _torch_like(module: str, name: str, options: dict[str, Any]) -> Made:
 
 
 def _optax(name: str, options: dict[str, Any]) -> Made:
-    import jax
-    import jax.numpy as jnp
-    import optax
-
     home, _, last = name.rpartition(".")
-    rule: Any = getattr(getattr(optax, home) if home else optax, last)(**options)
-    update: Any = jax.jit(rule.update)
-    made = Made([(one, jnp.asarray(p.detach().numpy())) for one, p in weights()])
-    state = rule.init(dict(made.named))
-
-    def apply(gradients: Any) -> None:
-        nonlocal state
-        values = dict(made.named)
-        updates, state = update({one: jnp.asarray(gradients[one]) for one in values}, state, values)
-        after: Any = optax.apply_updates(values, updates)
-        made.named = list(after.items())
-
-    made.apply = apply
-    return made
+    optax: Any = import_module("optax")
+    return by_optax(lambda: getattr(getattr(optax, home) if home else optax, last)(**options))()
 
 
 def installed() -> Iterator[tuple[str, str, Case]]:
