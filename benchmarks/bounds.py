@@ -1,4 +1,4 @@
-"""What a bound costs: Theorems W and E for long runs, in processor time, and the memory that they take.
+"""The cost of a bound: Theorems W and E for long runs, in processor time, and the memory that they take.
 
 python benchmarks/bounds.py
 """
@@ -27,12 +27,12 @@ TRACED = (10**6, 2 * 10**6, 4 * 10**6)
 
 
 def evaluate(x: ga.Algorithm, steps: int) -> float:
-    """The bound on X_w with the best shares."""
+    """Compute the bound on X_w with the best shares."""
     return weighted_bound(Sequences.of_algorithm(x, steps), PROBLEM).value
 
 
 def peak(x: ga.Algorithm, steps: int) -> float:
-    """The most memory that NumPy and Python hold at once, in MiB."""
+    """Measure the most memory that NumPy and Python hold at once, in MiB."""
     tracemalloc.start()
     evaluate(x, steps)
     most = tracemalloc.get_traced_memory()[1]

@@ -1,4 +1,4 @@
-"""What a certificate costs: every method of the catalogue, asked again and built anew, in processor time.
+"""The cost of a certificate: every method of the catalogue, asked again and built anew, in processor time.
 
 python benchmarks/certificate.py
 """

@@ -45,7 +45,7 @@ OURS = "our compiled loops"
 
 
 class Candidate(NamedTuple):
-    """What is compared.
+    """A candidate of the comparison.
 
     Attributes:
         end: returns x after `steps` steps from the start.
@@ -59,7 +59,7 @@ class Candidate(NamedTuple):
 
 
 def values(steps: int) -> tuple[np.ndarray, ...]:
-    """The method's schedules at t = 1, ..., steps."""
+    """Evaluate the method's schedules at t = 1, ..., steps."""
     return tuple(schedule.values(1, steps + 1) for schedule in Rule.of(ADAM).schedules)
 
 
@@ -84,7 +84,7 @@ def compiled_loops(lanes: int) -> Candidate:
 
 
 def simulation(methods: Mapping[str, Method], lanes: int) -> Candidate:
-    """A block of a simulation on one thread, schedules and records included."""
+    """Run a block of a simulation on one thread, schedules and records included."""
     running = Simulation(Plan(methods, LONG_AGO, lanes))
     block = running.block
     # The last x that is recorded is x_T, the one after T - 1 steps.
@@ -93,7 +93,7 @@ def simulation(methods: Mapping[str, Method], lanes: int) -> Candidate:
 
 
 def c_loops(lanes: int, library: ctypes.CDLL) -> Candidate:
-    """The same block in C."""
+    """Run the same block in C."""
     coefficients, problem = values(STEPS), Counterexample()
 
     def pointer(array: np.ndarray) -> ctypes.c_void_p:

@@ -1,4 +1,4 @@
-"""What every benchmark shares: fair timing side by side, and a record that names the machine.
+"""Parts that every benchmark shares: fair timing side by side, and a record that names the machine.
 
 A benchmark times its candidates in turn, round after round, and keeps the best time of each: a burst of other
 work on the machine then meets all of them or is left out, and their ratio stays fair.
@@ -23,7 +23,7 @@ def best_seconds(
     calls: int = 1,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """The best time of one call of each candidate, measured in turn.
+    """Return the best time of one call of each candidate, measured in turn.
 
     Args:
         candidates: what to call, by name.

@@ -1,4 +1,4 @@
-"""What must not grow with the question: each against a small one of its kind, side by side, in processor time.
+"""Costs that must not grow with the question: each against a small one of its kind, side by side, in processor time.
 
 python benchmarks/soon.py
 """

@@ -1,4 +1,4 @@
-"""What watching costs: whole training steps with a Watch beside the same steps without, in one process by turns.
+"""The cost of watching: whole training steps with a Watch beside the same steps without, in one process by turns.
 
 A block is the 25 steps of a window, its record included; the figure is the median over pairs of blocks of their ratio,
 in processor time, with the loss as a user gives it.

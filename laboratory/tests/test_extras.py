@@ -1,4 +1,4 @@
-"""What the laboratory imports is among its requirements, and what trains networks is one line where it is missing."""
+"""The laboratory's imports are among its requirements; a missing one is told in one line."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""What the pages on networks state as measured is what the committed records say."""
+"""The pages on networks state what the committed records say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where tasks run: processes of this machine, the workers of a Dask cluster, the processes of ``torchrun``.
+"""Places for tasks to run: processes of this machine, workers of a Dask cluster, processes of ``torchrun``.
 
 A task starts from a checkpoint and leaves the next, so that it may be lost: a worker ends with the process
 that started it, a signal pauses everything, and the same command goes on.
@@ -83,7 +83,7 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 
 @dataclass(frozen=True)
 class Pool:
-    """Where tasks run: `submit` a function and its arguments, `completed` gives futures as they finish.
+    """A place for tasks: `submit` takes a function and its arguments, `completed` gives futures as they finish.
 
     As many as `width` run at a time.
     """
@@ -139,7 +139,7 @@ def _begin_worker(parent: int) -> None:
 
 @contextmanager
 def dask_pool(address: str, tell: Callable[[str], None] = lambda _: None) -> Iterator[Pool]:
-    """The workers of a Dask cluster; they need this package, and the data and --out under the same paths.
+    """Connect to the workers of a Dask cluster; they need this package, and the data and --out under the same paths.
 
     Dask sends pickled objects both ways, so the scheduler has to be one you trust; `tell` is told if there is a wait
     for the first worker. RunError if the scheduler does not answer or goes away, or its workers keep dying.
@@ -220,11 +220,11 @@ class Group:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes the files and talks to the user."""
+        """True in the process that writes the files and talks to the user."""
         return self.rank == 0
 
     def batches(self, order: torch.Tensor, batch_size: int) -> Iterator[tuple[torch.Tensor, int]]:
-        """This process's share of each batch, with the size of the whole batch.
+        """Cut this process's share out of each batch, with the size of the whole batch.
 
         The batches are those of a single process. A last batch with fewer samples than processes is left out,
         on all of them, because batch normalisation of nothing is undefined.
@@ -234,7 +234,7 @@ class Group:
                 yield batch.tensor_split(self.size)[self.rank], len(batch)
 
     def from_first(self, make: Callable[[], T]) -> T:
-        """What `make` gives on the first process, on all of them: they need not see the same disk."""
+        """Call `make` on the first process and give its value to all: they need not see the same disk."""
         if self.size == 1:
             return make()
         from torch import distributed
@@ -244,7 +244,7 @@ class Group:
         return shared[0]  # pyright: ignore[reportReturnType]
 
     def mean(self, value: torch.Tensor) -> torch.Tensor:
-        """The mean of a tensor over the processes."""
+        """Average a tensor over the processes."""
         if self.size > 1:
             from torch import distributed
 
@@ -277,7 +277,7 @@ def process_group(device: str) -> Iterator[Group]:
 
 
 def group_pool(group: Group) -> Pool:
-    """This process itself, one task after the other, together with the other processes of its group."""
+    """Run tasks in this process itself, one after the other, together with the other processes of its group."""
 
     def submit(function: Callable[..., Any], *arguments: object) -> SimpleNamespace:
         # It runs when its result is asked for, so that each is told of as soon as it is done.

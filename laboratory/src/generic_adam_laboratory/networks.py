@@ -129,7 +129,7 @@ class _Residual(nn.Module):
 
 
 def _convolution(inputs: int, outputs: int, size: int, stride: int) -> nn.Conv2d:
-    """A convolution that keeps the size (divided by the stride); the norm after it makes a bias pointless."""
+    """Make a convolution that keeps the size (divided by the stride); the norm after it makes a bias pointless."""
     return nn.Conv2d(inputs, outputs, size, stride=stride, padding=size // 2, bias=False)
 
 

@@ -80,7 +80,7 @@ class OptimizerSettings:
             raise RunError(f"epsilon {self.epsilon}, decay {self.decay}: both are expected to be finite numbers >= 0")
 
     def build(self, parameters: Iterable[nn.Parameter]) -> tuple[torch.optim.Optimizer, LRScheduler | None]:
-        """The live optimizer, and the scheduler to step after every batch if it needs one."""
+        """Build the live optimizer, and the scheduler to step after every batch if it needs one."""
         if self.family == "generic-adam":
             v, eps = (0.0, self.epsilon) if self.corrected else (self.epsilon, _FLOAT32_EPS)
             rules = {"lr": self.alpha, "beta": self.beta, "theta": self.theta, "amsgrad": self.amsgrad}
@@ -132,7 +132,7 @@ class RunSettings:
                 raise RunError(f"{name} {value}: expected a positive whole number")
 
     def fingerprint(self) -> str:
-        """A short name for what two runs must share for one to continue the other.
+        """Return a short name for all that two runs must share for one to continue the other.
 
         The number of epochs is no part of it, so that a finished run can be made longer. A field that is
         younger than 0.1 is a part of it only where it is used, so that the checkpoints of 0.1 go on.
@@ -162,7 +162,7 @@ class EpochRecord:
 
     @classmethod
     def read(cls, row: Mapping[str, str]) -> EpochRecord:
-        """A record from a row of a table: KeyError, TypeError or ValueError if it is none."""
+        """Read a record from a row of a table; raise KeyError, TypeError or ValueError if it is none."""
         numbers = (float(row[name]) for name in ("train_loss", "test_loss", "test_accuracy"))
         return cls(int(row["epoch"]), *numbers)
 
@@ -180,7 +180,7 @@ class Result:
 
 
 def state_bytes(state: dict[str, Any]) -> bytes:
-    """A state of tensors and plain types as bytes, for a checkpoint."""
+    """Write a state of tensors and plain types as bytes, for a checkpoint."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     return buffer.getvalue()
@@ -354,7 +354,7 @@ class _Windows:
 
 
 Samples = _Images | _Windows
-"""What the loop is fed with: the samples of an epoch (`order`) or of a test (`every`), and batches of them."""
+"""The data of the loop: the samples of an epoch (`order`) or of a test (`every`), and batches of them."""
 
 
 def _to_device(tensor: torch.Tensor, device: str) -> torch.Tensor:

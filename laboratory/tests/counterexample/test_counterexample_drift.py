@@ -129,7 +129,7 @@ def test_an_estimate_shows_the_digits_its_error_leaves(estimate: Estimate, text:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_turn_is_where_the_drift_becomes_positive(sign: int) -> None:
-    """Of two zeros, at log t = 1 and 3, the first where the parabola opens downwards and the second else."""
+    """Two zeros, at log t = 1 and 3: the first is taken where the parabola opens downwards and the second else."""
     log_t = np.linspace(0, 4, 9)
     found = _zero_of_fit(log_t, [Estimate(sign * (log_t - 1) * (log_t - 3), 1e-3) for log_t in log_t])
     assert found.value == pytest.approx(math.exp(3 if sign > 0 else 1))

@@ -161,7 +161,7 @@ def test_published_runs_are_taken_and_not_repeated(tmp_path):
 
 
 def test_further_seeds_come_along_and_each_run_is_told_once(tmp_path):
-    """What a study has with one seed and another, which took its runs from it, with three of some methods."""
+    """Curves of a study with one seed, and of another that took its runs, with three seeds of some methods."""
     lenet, known = EXPERIMENTS["lenet"], {"steps": 9, "data_sha256": "abc"}
     lines = tuple(lenet.lines(lenet.study, Options(epsilon=(1e-8, 1e-4)), 9))
     two = tuple(line for line in lines if line.label in {"r = 0", "r = 1"})

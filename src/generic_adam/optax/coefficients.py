@@ -44,7 +44,7 @@ class RunningSum(NamedTuple):
     low: jax.Array
 
     def plus(self, increment: ArrayLike, growth: float = 0.0) -> "RunningSum":
-        """The sum times 1 + growth, with one more term, by Knuth's error-free addition."""
+        """Return the sum times 1 + growth, with one more term, by Knuth's error-free addition."""
         # A factor close to 1 is a term too: multiplied in, its rounding would add up over all the steps that it spans.
         close = abs(growth) < 0.5
         before = self.high if close else (1 + growth) * self.high
@@ -56,7 +56,7 @@ class RunningSum(NamedTuple):
 
 
 def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
-    """The schedule of "alpha", "beta", "theta" or "eps", checked as a method's is.
+    """Read the schedule of "alpha", "beta", "theta" or "eps", checked as a method's is.
 
     A JAX array is a number for every t that may be known only when traced, and is taken as it is.
     """
@@ -85,7 +85,7 @@ def check_number(name: str, value: object, expected: str, accepted: Callable[[An
 
 
 class RunningSchedules:
-    """What the steps t = 1, 2, 3, ... need of their sequences, each checked, and the running sums inside them.
+    """The sequences that the steps t = 1, 2, 3, ... need, each checked, and the running sums inside them.
 
     1 - beta_t and 1 - theta_t come from schedules of their own, so that they keep all their digits; the bias
     correction (Kingma and Ba's, where it is asked for) is a part of alpha_t and of eps, as in every algorithm.
@@ -115,7 +115,7 @@ class RunningSchedules:
         moments: Callable[[optax.Params], tuple[PyTree, ...]],
         move: Callable[..., tuple[Any, ...]],
     ) -> optax.GradientTransformationExtraArgs:
-        """The transformation that moves each leaf by itself.
+        """Return the transformation that moves each leaf by itself.
 
         `State` is a NamedTuple of the count, a tree for each moment, and the running sums; `moments` gives those
         before the first step from the parameters; `move` is, for one leaf, (numbers by name, gradient, *moments)
@@ -136,7 +136,7 @@ class RunningSchedules:
         return optax.GradientTransformationExtraArgs(init, update)
 
     def start(self) -> tuple[RunningSum, ...]:
-        """The sums before the first step: W_0, and 0 for 1 minus a product."""
+        """Return the sums before the first step: W_0, and 0 for 1 minus a product."""
         firsts = (float(n.initial) if isinstance(n, tree.WeightShare) else 0.0 for n in self._running)
         dtype = jnp.result_type(float)
         return tuple(RunningSum(jnp.asarray(one, dtype), jnp.asarray(0.0, dtype)) for one in firsts)
@@ -144,7 +144,7 @@ class RunningSchedules:
     def numbers_at(
         self, count: ArrayLike, sums: tuple[RunningSum, ...]
     ) -> tuple[dict[str, Number], tuple[RunningSum, ...]]:
-        """The values by name at t = count + 1, and the sums after this step."""
+        """Return the values by name at t = count + 1, and the sums after this step."""
         values: dict[Running, Number] = {}
         now, following = moment_after(count, values), []
         for node, total in zip(self._running, sums, strict=True):
@@ -166,7 +166,7 @@ class RunningSchedules:
 
 
 def _running_sums(node: Schedule) -> Iterator[Running]:
-    """The running sums that an expression needs and no closed form gives, those inside others first."""
+    """List the running sums that an expression needs and no closed form gives, the innermost first."""
     if isinstance(node, tree.Periodic):  # where t starts anew, and a table serves
         return
     if isinstance(node, tree.WeightedTheta):

@@ -18,7 +18,7 @@ Reduction = Literal["max", "none"]
 
 
 class PadamState(NamedTuple):
-    """What Padam remembers between steps: Generic Adam's state and, in `nu_max`, the largest v so far (0 at first)."""
+    """Padam's state between steps: Generic Adam's and, in `nu_max`, the largest v so far (0 at first)."""
 
     count: ArrayLike
     mu: optax.Updates
@@ -66,7 +66,7 @@ def padam(
 
 
 class AdaShiftState(NamedTuple):
-    """What AdaShift remembers between steps: as Generic Adam, with the gradients themselves in place of m.
+    """AdaShift's state between steps: Generic Adam's, with the gradients themselves in place of m.
 
     Attributes:
         kept: the last n gradients of each leaf, oldest first, along a new first axis.

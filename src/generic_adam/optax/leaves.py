@@ -25,7 +25,7 @@ def averaged(mean: jax.Array, value: jax.Array, numbers: Mapping[str, Any], name
 
 
 def held_in_range(gradient: jax.Array) -> jax.Array:
-    """The gradient, with finite parts held below the root of the largest number, so that no v_t overflows.
+    """Hold finite parts of the gradient below the root of the largest number, so that no v_t overflows.
 
     In float32 that is 1.3e19. A larger coordinate moves as one of that size does, by about alpha_t, since
     m_t / sqrt(v_t) does not depend on the scale. What is not finite becomes nan, for the caller to see.
@@ -35,7 +35,7 @@ def held_in_range(gradient: jax.Array) -> jax.Array:
 
 
 def cut(value: jax.Array, limit: float) -> jax.Array:
-    """The value with its real and imaginary parts held between -limit and limit."""
+    """Hold the real and imaginary parts of a value between -limit and limit."""
     if jnp.iscomplexobj(value):
         return jax.lax.complex(*(jnp.clip(part, -limit, limit) for part in (value.real, value.imag)))
     return jnp.clip(value, -limit, limit)
@@ -47,20 +47,20 @@ def squared(gradient: jax.Array) -> jax.Array:
 
 
 def quotient(numerator: jax.Array, denominator: jax.Array) -> jax.Array:
-    """The quotient, and 0 where the denominator is 0: a coordinate with v_t = 0 does not move."""
+    """Divide, with 0 where the denominator is 0: a coordinate with v_t = 0 does not move."""
     zero = denominator == 0
     return jnp.where(zero, 0, numerator / jnp.where(zero, 1, denominator))
 
 
 def root(value: jax.Array, power: ArrayLike | None = None) -> jax.Array:
-    """The square root, or a power; its derivative at 0 is 0 and not infinity, so that gradients flow."""
+    """Take the square root, or a power; its derivative at 0 is 0 and not infinity, so that gradients flow."""
     zero = value == 0
     base = jnp.where(zero, 1, value)
     return jnp.where(zero, 0, jnp.sqrt(base) if power is None else base ** jnp.asarray(power, value.dtype))
 
 
 def narrowed(value: jax.Array, dtype: DTypeLike) -> jax.Array:
-    """The value in another dtype; what is finite stays so in float16, whose largest number is 65,504."""
+    """Cast a value to another dtype; finite values stay finite in float16, whose largest number is 65,504."""
     largest = float(jnp.finfo(dtype).max)
     if largest >= float(jnp.finfo(value.dtype).max):
         return value.astype(dtype)
@@ -91,13 +91,13 @@ def map_leaves(function: Callable[..., tuple[Any, ...]], gradients: PyTree, *mom
 
 
 def wider(one: DTypeLike, other: DTypeLike) -> jnp.dtype:
-    """The dtype that holds both, also where the user has asked JAX for strict promotion."""
+    """Return the dtype that holds both, also where the user has asked JAX for strict promotion."""
     with jax.numpy_dtype_promotion("standard"):
         return jnp.promote_types(one, other)
 
 
 def real_dtype(dtype: DTypeLike) -> jnp.dtype:
-    """The dtype of abs(x)^2."""
+    """Return the dtype of abs(x)^2."""
     return jnp.finfo(dtype).dtype
 
 

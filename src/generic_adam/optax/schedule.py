@@ -45,7 +45,7 @@ class Instant(NamedTuple):
 
 
 def moment_after(count: ArrayLike, running: Mapping[Running, Number]) -> Instant:
-    """The moment t = count + 1: the one place where Optax's counting from 0 meets the paper's from 1."""
+    """Return t = count + 1: the one place where Optax's counting from 0 meets the paper's from 1."""
     whole = jnp.asarray(count)
     return Instant(whole, whole.astype(jnp.result_type(float)) + 1, running)
 
@@ -75,7 +75,7 @@ class OptaxSchedule:
 
 
 def as_optax_schedule(schedule: ScheduleLike | OptaxSchedule) -> OptaxSchedule:
-    r"""A function of Optax's count that JAX can trace, equal to a schedule; one of Optax's own is itself.
+    r"""Make a function of Optax's count that JAX can trace, equal to a schedule; one of Optax's own is itself.
 
     Optax counts from 0, schedules here t = 1, 2, 3, ...: the function returns :math:`u_{count + 1}`. With
     ``jax_enable_x64`` it agrees with ``schedule.values`` to 1e-12; without, all is float32 but thresholds and periods,
@@ -97,7 +97,7 @@ def as_optax_schedule(schedule: ScheduleLike | OptaxSchedule) -> OptaxSchedule:
 
 
 def schedule_of(value: ScheduleLike | OptaxSchedule) -> Schedule:
-    """The schedule of t = 1, 2, ... that a value stands for; Optax's own is known by its module."""
+    """Return the schedule of t = 1, 2, ... that a value stands for; Optax's own is known by its module."""
     if isinstance(value, OptaxSchedule):
         return value.schedule
     if callable(value) and (getattr(value, "__module__", None) or "").partition(".")[0] == "optax":
@@ -121,7 +121,7 @@ def _of_two(operation: Callable[[Any, Any], Any]) -> Rule:
 
 
 def _exponent_of_constant(node: Schedule, moment: Instant) -> Number | None:
-    """The exponent y log(b) of b^y with a number b > 0, whose logarithm is that of the exact base.
+    """Return the exponent y log(b) of b^y with a number b > 0; the logarithm is that of the exact base.
 
     In float32 the t-th power of a rounded 0.999 drifts.
     """
@@ -150,7 +150,7 @@ def _join(node: tree.Join, moment: Instant) -> Number:
 
 
 def _opaque(node: tree.Opaque, moment: Instant) -> Number:
-    """A user's function of t, as it is where t is known, else traced; one of Optax's count by that."""
+    """Call a user's function of t, as it is where t is known, else traced; one of Optax's count by that."""
     function, shape, dtype = node.function, moment.time.shape, moment.time.dtype
     if not isinstance(function, Counted) and not isinstance(moment.count, Tracer):
         return jnp.asarray([node(int(c) + 1) for c in np.ravel(moment.count)], dtype).reshape(shape)
@@ -204,7 +204,7 @@ TRACED.update(
 
 
 def closed_form(node: Running) -> Callable[[jax.Array], jax.Array] | None:
-    r"""The value as a function of t where the running sum is geometric, else None.
+    r"""Return the value as a function of t where the running sum is geometric, else None.
 
     .. math::
         1 - \prod_{i \le t} \theta = -\operatorname{expm1}(t \log \theta), \qquad

@@ -18,14 +18,14 @@ from generic_adam.optax import leaves
 from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum, check_number
 
 ADAM = {"beta": 0.9, "theta": 0.999, "initial_v": 0.0, "eps": 1e-8, "bias_correction": True}
-"""What a learning rate alone means: optax.adam."""
+"""The options of a learning rate alone: optax.adam's."""
 PAPERS_EPS = 1e-16
 PAPERS = {**ADAM, "initial_v": PAPERS_INITIAL_V, "eps": PAPERS_EPS, "bias_correction": False}
-"""What a Method alone means: Algorithm 1, with an eps for float32, where g^2 underflows."""
+"""The options of a Method alone: Algorithm 1, with an eps for float32, where g^2 underflows."""
 
 
 class ScaleByGenericAdamState(NamedTuple):
-    """What Generic Adam remembers between steps.
+    """Generic Adam's state between steps.
 
     Attributes:
         count: the steps taken so far, t - 1; an int32 that starts at 0, as everywhere in Optax.
@@ -165,7 +165,7 @@ def stepping(
     mu_dtype: DTypeLike | None,
     power: Any = None,
 ) -> optax.GradientTransformationExtraArgs:
-    """The step sign * alpha_t m_t / (sqrt(v_t) + eps_t), or with a power of the largest v so far for the root."""
+    """Return sign * alpha_t m_t / (sqrt(v_t) + eps_t), or with a power of the largest v so far for the root."""
     initial_v = settings.pop("initial_v")
     running = RunningSchedules(**settings)
     check_number("initial_v", initial_v, "a finite number >= 0", lambda v: 0 <= v < math.inf)

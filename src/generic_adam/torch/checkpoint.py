@@ -1,4 +1,4 @@
-"""What a saved state must be before any of it is taken over, and how torch's Adam's becomes Generic Adam's.
+"""Checks of a saved state before any of it is taken over, and the way from torch's Adam to Generic Adam.
 
 Every tensor of a loaded state is compared with its parameter here, and a state that does not fit changes nothing.
 """
@@ -27,7 +27,7 @@ class _Kept:
 
 
 def keep(state_dict: Mapping[str, Any], present: list[dict[str, Any]]) -> dict[str, Any]:
-    """A state_dict of this form with its state kept from torch's casts, until `release`; else an OptimizerError."""
+    """Return a state_dict of this form, its state kept from torch's casts until `release`; else raise."""
     form = {"state": Mapping, "param_groups": (list, tuple)}
     if not all(isinstance(state_dict.get(key), kind) for key, kind in form.items()):
         raise OptimizerError("expected a state_dict with 'state' and 'param_groups'")

@@ -1,5 +1,5 @@
 # pyright: reportPrivateImportUsage=false
-"""What torch keeps private and these optimizers use for speed, in one place; each with a way without it.
+"""Private names of torch that these optimizers use for speed, in one place; each with a way without it.
 
 A release of torch that moves or drops one of these names costs time, and no more: `MISSING` says which it lacks.
 """

@@ -31,7 +31,7 @@ _SMALLEST = kernels.smallest(torch.float32)
 
 
 class Options(TypedDict, total=False):
-    """What every form of Generic Adam takes beside its sequences."""
+    """Options of every form of Generic Adam beside its sequences."""
 
     initial_v: float
     eps: Value
@@ -56,7 +56,7 @@ class SequencesAndOptions(Options, total=False):
 
 
 PAPERS_EPS = 1e-16
-"""What is added to the root where the paper adds nothing; see GenericAdam.from_method."""
+"""The eps added to the root where the paper adds nothing; see GenericAdam.from_method."""
 PAPERS: Options = {"initial_v": PAPERS_INITIAL_V, "eps": PAPERS_EPS, "bias_correction": False}
 
 
@@ -194,7 +194,7 @@ class GenericAdam(ScheduledOptimizer):
 
     @classmethod
     def from_method(cls, params: ParamsT, method: Method | Algorithm, **others: Unpack[Options]) -> Self:
-        """The optimizer that runs a method as the paper has it, or an algorithm as it says itself.
+        """Make the optimizer that runs a method as the paper has it, or an algorithm as its fields say.
 
         A Method alone means Algorithm 1: v_0 = 1e-8, no bias correction beside what alpha_t contains, and
         nothing added to the root but 1e-16, for float32 where g^2 underflows; that is below the rounding
@@ -236,7 +236,7 @@ class GenericAdam(ScheduledOptimizer):
     def algorithm_of(
         self, group: Mapping[str, Any], lr: Schedule | None = None, beta: Schedule | None = None
     ) -> Algorithm:
-        """What this optimizer does to a parameter group; the bias correction is a part of alpha_t and e_t."""
+        """Return the algorithm that a parameter group gets; the bias correction is a part of alpha_t and e_t."""
         driven, plan = {"lr": lr, "beta": beta}, self._plans.get(id(group), Plan())
         group = {**group, **dict(zip(("beta", "theta"), self._betas(group, plan), strict=True))}
 
@@ -502,7 +502,7 @@ def _numbers(betas: tuple[Any, Any]) -> tuple[float, float]:
 
 
 def _separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The pair beta, theta from options that hold either them or betas, as torch's Adam has them."""
+    """Return beta and theta from options that hold either these two or betas, as torch's Adam has them."""
     beta, theta, betas = options.get("beta"), options.get("theta"), options.get("betas")
     if betas is None:
         return beta, theta

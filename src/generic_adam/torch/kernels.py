@@ -69,7 +69,7 @@ Kernel = Callable[[Lists, Numbers], None]
 
 @cache
 def forever_on(device: torch.device) -> Tensor:
-    """The step count that stands for "no bias correction", as a tensor where torch's kernel wants it."""
+    """Return the step count that stands for "no bias correction", as a tensor where torch's kernel wants it."""
     return torch.tensor(FOREVER, dtype=torch.float32, device=device)
 
 
@@ -79,7 +79,7 @@ _fused_adam, _fused_adamw = compat.fused_adam, compat.fused_adamw
 
 @cache
 def smallest(dtype: torch.dtype) -> float:
-    """The smallest positive normal number of the state of parameters of a dtype."""
+    """Return the smallest positive normal number of the state of parameters of a dtype."""
     return torch.finfo(torch.float64 if dtype is torch.float64 else torch.float32).tiny
 
 
@@ -221,5 +221,5 @@ def revive(momenta: Sequence[Tensor], second_moments: Sequence[Tensor]) -> None:
 
 
 def flat(tensor: Tensor) -> Tensor:
-    """A dense tensor's elements in the order of memory, as a view."""
+    """Return a dense tensor's elements in the order of memory, as a view."""
     return tensor.as_strided((tensor.numel(),), (1,))

@@ -1,4 +1,4 @@
-"""What an optimizer's numbers and options may be, and the line that any other value gets."""
+"""Allowed values of an optimizer's numbers and options, and the error line of any other value."""
 
 import math
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from generic_adam.schedules import Schedule, as_schedule
 Number = float | Tensor
 """A plain number as a parameter group has it; schedulers fill a tensor of one element in place."""
 Value = ScheduleLike | Tensor
-"""What a constructor takes for a coefficient."""
+"""Every type that a constructor takes for a coefficient."""
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a real number that a float can hold; True and False are not."""
+    """Return whether a value is a real number that a float can hold; True and False are not."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -31,14 +31,14 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def plain(value: Any) -> Any:
-    """A number as Python's own, which kernels take and files hold; what is none as it is."""
+    """Return a number as Python's own, which kernels take and files hold; any other value as it is."""
     if not is_number(value):
         return value
     return int(value) if isinstance(value, Integral) else float(value)
 
 
 def is_one_number(value: Tensor) -> bool:
-    """Whether a tensor can stand for a number."""
+    """Return whether a tensor can stand for a number."""
     return value.numel() == 1 and not (value.is_complex() or value.is_meta)
 
 
@@ -59,19 +59,19 @@ def cell(name: str, value: float) -> Tensor:
 
 
 class UnsupportedError(OptimizerError, RuntimeError):
-    """What an optimizer cannot do, with these tensors or at all; torch's own raise a RuntimeError there."""
+    """A step that an optimizer cannot make, with these tensors or at all; torch's own raise a RuntimeError there."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What the value of an option, or a number of a saved state, may be: in words, and as a test."""
+    """The allowed values of an option, or of a number in a saved state: in words, and as a test."""
 
     expected: str
     fits: Callable[[Any], bool]
     error: type[OptimizerError] = OptimizerError
 
     def check(self, name: str, value: Any) -> Any:
-        """The value as it is, or an OptimizerError that names it."""
+        """Return the value as it is, or raise an OptimizerError that names it."""
         if not self.fits(value):
             raise self.error(f"{name} is {shown(value)}; expected {self.expected}")
         return value
@@ -110,7 +110,7 @@ class Coefficient:
         return f"{self.name}_schedule"
 
     def read(self, value: Value) -> tuple[Number, Schedule | None]:
-        """The value at t = 1, and the schedule; a constant one is a plain number, a tensor stays one."""
+        """Return the value at t = 1, and the schedule; a constant schedule is a plain number, a tensor stays one."""
         if isinstance(value, Tensor) or is_number(value):
             return self.number(value), None
         try:
@@ -121,12 +121,12 @@ class Coefficient:
         return self.check(first, t=1), None if schedule.is_constant else schedule
 
     def number(self, value: Any) -> Number:
-        """A plain number in range, or a tensor of one element as it is."""
+        """Return a plain number in range, or a tensor of one element as it is."""
         number = self.check(self.plain(value))
         return value if isinstance(value, Tensor) else number
 
     def plain(self, value: Any) -> float:
-        """A number, or that in a tensor of one element; an OptimizerError for what is neither."""
+        """Return a number, or that in a tensor of one element; raise an OptimizerError for anything else."""
         if isinstance(value, Tensor):
             if not is_one_number(value):
                 raise OptimizerError(f"{self.name} is a tensor of shape {tuple(value.shape)}; expected one real number")
@@ -135,7 +135,7 @@ class Coefficient:
         return float(value)
 
     def check(self, value: float, t: int | None = None) -> float:
-        """The value as it is, or an OptimizerError that names it."""
+        """Return the value as it is, or raise an OptimizerError that names it."""
         if self.below_one:
             # A schedule such as 1 - 2^-t stays below 1 and rounds to it: let pass where t is known.
             if 0.0 <= value < 1.0 or (value == 1.0 and t is not None and t > 1):

@@ -48,14 +48,14 @@ class ScheduleLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The learning rates of the next step."""
+        """Return the learning rates of the next step."""
         return [schedule(self.last_epoch + 1) for schedule in self.schedules]
 
     # SequentialLR starts a part through this name, so that it begins at u_1.
     _get_closed_form_lr = get_lr
 
     def state_dict(self) -> dict[str, Any]:
-        """The state in plain types; the schedules are text."""
+        """Return the state in plain types; the schedules are text."""
         state = super().state_dict()
         return state | {"schedules": [str(schedule) for schedule in self.schedules]}
 
@@ -77,5 +77,5 @@ class ScheduleFactor:
         self.schedule = as_schedule(schedule)
 
     def __call__(self, count: int) -> float:
-        """The factor after `count` steps."""
+        """Return the factor after `count` steps."""
         return self.schedule(count + 1)

@@ -40,7 +40,7 @@ the place of its complement, or 0, and the complement. A plain tuple, which is u
 
 @dataclass(slots=True)
 class Plan:
-    """What is known of a group between steps.
+    """The facts about a group that are kept between steps.
 
     Attributes:
         step: how many steps had been made; a group with another count was loaded as a whole.
@@ -166,7 +166,7 @@ class ScheduledOptimizer(Optimizer):
     def algorithm_of(
         self, group: Mapping[str, Any], lr: Schedule | None = None, beta: Schedule | None = None
     ) -> Algorithm:
-        """What this optimizer does to one of its `param_groups`, as data that theorems look at.
+        """Return the algorithm of one of the `param_groups`, as data that theorems look at.
 
         `lr` and `beta` are these as a scheduler drives them, where the group's are plain numbers.
 
@@ -223,7 +223,7 @@ class ScheduledOptimizer(Optimizer):
         return plan
 
     def _schedule(self, source: Any, name: str) -> Schedule:
-        """The schedule of a coefficient from what its group has: a text, or the schedule of a callable."""
+        """Return the schedule of a coefficient from its group's entry: a text, or the schedule of a callable."""
         if isinstance(source, Schedule):
             return source
         if not isinstance(source, str):
@@ -297,7 +297,7 @@ class ScheduledOptimizer(Optimizer):
         plan.values, plan.frozen = values + complements, frozen
 
     def _without_rounding(self, rate: float, group: Mapping[str, Any]) -> float:
-        """A learning rate, or 0 for what a scheduler's rounding left of 0, in units of the one it had."""
+        """Return a learning rate, or 0 for the remainder of a scheduler's rounding, in units of the first rate."""
         if not -math.inf < rate < 0.0:
             return rate
         known = [group.get("initial_lr"), group.get("max_lr"), self.defaults["lr"]]
@@ -305,7 +305,7 @@ class ScheduledOptimizer(Optimizer):
         return 0.0 if -rate <= _ROUNDING * largest else rate
 
     def used(self, group: Mapping[str, Any]) -> tuple[float, ...]:
-        """The coefficients of the last step, alpha_t with its bias correction first; () before the first."""
+        """Return the coefficients of the last step, alpha_t with its bias correction first; () before the first."""
         plan = self._plans.get(id(group))
         return () if plan is None else plan.used
 
@@ -325,13 +325,13 @@ class ScheduledOptimizer(Optimizer):
         return buckets
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
-        """What updates the tensors of a bucket, as long as the group's options stay as they are."""
+        """Return the kernel that updates the tensors of a bucket, as long as the group's options stay as they are."""
         del group, bucket
         return kernels.form(0.5, 0.0, False, True)
 
     @abstractmethod
     def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
-        """What a parameter's state consists of: tensors, which a step updates in place, and numbers."""
+        """Return the parts of a parameter's state: tensors, which a step updates in place, and numbers."""
 
     @abstractmethod
     def _update(self, group: dict[str, Any], plan: Plan, buckets: Sequence[Bucket]) -> None:
@@ -402,7 +402,7 @@ class ScheduledOptimizer(Optimizer):
     _step_outside = compat.outside_graphs(_step_with_hooks)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state in plain types, which ``torch.load(weights_only=True)`` reads."""
+        """Return the state in plain types, which ``torch.load(weights_only=True)`` reads."""
         result = super().state_dict()
         for group in result["param_groups"]:
             for coefficient in self.coefficients:

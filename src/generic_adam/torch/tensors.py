@@ -44,7 +44,7 @@ class Moment(NamedTuple):
     late: bool = False
 
     def make(self, parameter: Tensor) -> Tensor:
-        """A new one for a parameter: on its device, sharded and laid out as it is."""
+        """Make a new moment for a parameter: on its device, sharded and laid out as the parameter is."""
         if self.shape != parameter.shape:
             return parameter.new_full(self.shape, self.start, dtype=self.dtype)
         made = torch.full_like(parameter, self.start, dtype=self.dtype, memory_format=torch.preserve_format)
@@ -54,7 +54,7 @@ class Moment(NamedTuple):
         return made
 
     def fitted(self, name: str, found: Any, parameter: Tensor) -> Tensor:
-        """The tensor in this dtype, on the parameter's device; an OptimizerError where a step could not use it."""
+        """Return the tensor in this dtype, on the parameter's device; raise where a step could not use it."""
         if not isinstance(found, Tensor):
             raise OptimizerError(f"{name} is {rules.shown(found)}; expected a tensor")
         if found.layout is not torch.strided or found.is_quantized or found.is_nested:
@@ -81,7 +81,7 @@ class Moment(NamedTuple):
 
 
 def _reach(tensor: Tensor) -> tuple[int, bool]:
-    """Where in its storage a tensor's last element lies, and whether some may share their memory."""
+    """Return the place in storage of a tensor's last element, and whether some elements may share memory."""
     reach, shares = 0, False
     for stride, length in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
         if length > 1:
@@ -91,7 +91,7 @@ def _reach(tensor: Tensor) -> tuple[int, bool]:
 
 
 State = Mapping[str, Moment | Rule]
-"""What the state of one parameter consists of: tensors, in the order of `Lists`, and numbers."""
+"""The parts of one parameter's state: tensors, in the order of `Lists`, and numbers."""
 
 
 class Bucket:
@@ -240,7 +240,7 @@ def _put(moments: dict[str, Any], key: str, number: float) -> None:
 
 
 def state_dtype(parameter: Tensor) -> torch.dtype:
-    """The dtype of a parameter's state: its own, but float32 for half precision.
+    """Return the dtype of a parameter's state: its own, but float32 for half precision.
 
     In bfloat16, 0.999 v rounds to v, and v would never forget; in float16, v_0 = 1e-8 is 0.
     """
@@ -252,7 +252,7 @@ def state_dtype(parameter: Tensor) -> torch.dtype:
 def gather(
     params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], state_of: Callable[[Tensor], State]
 ) -> list[Bucket]:
-    """The tensors of one step, each as its parameter asks for, in buckets: those with most steps behind them last.
+    """Gather the tensors of one step, each as its parameter asks for, in buckets, the longest trained last.
 
     What a state lacks is made, and its numbers begin at 0.
     """
@@ -302,14 +302,14 @@ def gather(
 
 
 def is_distributed(tensor: Tensor) -> bool:
-    """Whether a tensor is a DTensor."""
+    """Return whether a tensor is a DTensor."""
     # Importing DTensor takes a second, and where there is one, something has imported it.
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and isinstance(tensor, module.DTensor)
 
 
 def _local(tensor: Any, like: Any) -> Tensor:
-    """The shard of a DTensor that this process has, cut as another is."""
+    """Return this process's shard of a DTensor, cut as another is."""
     if tensor.placements != like.placements:
         tensor = tensor.redistribute(placements=like.placements)
     return tensor.to_local()
@@ -346,7 +346,7 @@ def _chunks(lists: Lists) -> Iterator[Lists]:
 
 
 def _widened(kernel: Kernel, in_pieces: bool) -> Kernel:
-    """A kernel that takes parameters of half precision, and rounds once."""
+    """Wrap a kernel so that it takes parameters of half precision, and rounds once."""
 
     def widened(lists: Lists, numbers: Numbers) -> None:
         for params, grads, m, v, maxima in _chunks(lists) if in_pieces else [lists]:

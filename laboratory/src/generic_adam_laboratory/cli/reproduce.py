@@ -263,7 +263,7 @@ def _whole(steps: float | None, usual: float) -> int:
 
 
 def _command(name: str, values: Mapping[str, object], flags: Mapping[str, bool]) -> str:
-    """What a person types to repeat a run: options but for those that are None, a list one by one, and flags."""
+    """Write the command that repeats a run: options but for those that are None, a list one by one, and flags."""
     words = ["generic-adam", "reproduce", name]
     for key, value in values.items():
         for one in value if isinstance(value, list | tuple) else [] if value is None else [value]:
@@ -316,7 +316,7 @@ def _reproduce(
 
 
 def _print_results(command: str, written: Sequence[Path]) -> None:
-    """The table of outcomes, or of claims where there is none, and what has been written."""
+    """Print the table of outcomes, or of claims where there is none, and the files written."""
     from generic_adam_laboratory.report.page import read_table
 
     tables = [path for path in written if path.name in {"outcomes.md", "turning.md"}]
@@ -330,7 +330,7 @@ def _print_results(command: str, written: Sequence[Path]) -> None:
 def _compute(
     compute: Callable[..., Any], lane_steps: int, run: Run, threads: int, scheduler: str | None
 ) -> tuple[Any, dict[str, Any]]:
-    """What was found, and how long it took on what."""
+    """Print the findings, the time they took and the machine."""
     from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
     from generic_adam_laboratory.counterexample import compile_kernels
@@ -465,7 +465,7 @@ def _run_study(name: str, options: Options, place: Place, earlier: Sequence[Path
 
 @contextmanager
 def _advancing(jobs: Sequence[Job]) -> Iterator[Callable[[Advance, float], None]]:
-    """A line after each epoch of each run; on a terminal a bar below them."""
+    """Print a line after each epoch of each run; on a terminal a bar below them."""
     from rich.progress import BarColumn, MofNCompleteColumn
 
     bar = make_progress("all runs", BarColumn(12), MofNCompleteColumn(), "{task.fields[left]}", transient=False)

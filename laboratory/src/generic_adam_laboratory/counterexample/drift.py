@@ -1,4 +1,4 @@
-r"""Where the counterexample turns: the mean direction of a step as a function of theta.
+r"""The turning point of the counterexample: the mean direction of a step as a function of theta.
 
 The slopes do not depend on x, so neither do m_t and v_t: where the lanes go is decided by the mean of
 $m_t/\sqrt{v_t}$ alone. With theta frozen it is a function $\delta(1-\theta)$ of theta, negative (towards +1,
@@ -30,9 +30,9 @@ Floats = NDArray[np.float64]
 
 BETA = 0.9
 LANES, STEPS = 256, 2 * 10**6
-"""Of one measurement at a frozen theta."""
+"""Steps of one measurement at a frozen theta."""
 TURN_LANE_STEPS = 6 * 10**8
-"""Of one measurement along a run."""
+"""Steps of one measurement along a run."""
 BRACKET = (1e-4, 1e-2)
 """1 - theta between which theta* is sought."""
 _PRECISION = 1e-3  # bisection ends when 1 - theta* is known to this, relative; the noise is about as large
@@ -48,7 +48,7 @@ class Estimate:
     error: float
 
     def __str__(self) -> str:
-        """The value to the digit that its error leaves, thousands apart."""
+        """Write the value to the digit that its error leaves, thousands apart."""
         if not (math.isfinite(self.value) and self.error > 0):
             return f"{self.value:.4g}"
         digits = -math.floor(math.log10(self.error))
@@ -169,7 +169,7 @@ class DriftCurve(_Rows):
 
 
 class Turns(_Rows):
-    """Where methods turn, measured along the run: the zero of the mean direction as a function of t.
+    """The turns of methods, measured along the run: the zeros of the mean direction as a function of t.
 
     `near` has the methods, each with about where it turns.
     """
@@ -182,7 +182,7 @@ class Turns(_Rows):
 
     @property
     def found(self) -> list[Estimate]:
-        """Where each turned, in the order of the methods."""
+        """The turn of each, in the order of the methods."""
         return [Estimate(value, error) for value, error in self.rows]
 
     def advance(self) -> None:

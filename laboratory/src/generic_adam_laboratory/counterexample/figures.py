@@ -154,7 +154,7 @@ def _draw_panel(pays: Axes, ends: Axes, records: LaneRecords, letters: str) -> N
 
 
 def _first_shown(records: LaneRecords) -> int:
-    """Where the axis begins; a run that ends before that is shown whole."""
+    """Return the beginning of the axis; a run that ends before that is shown whole."""
     return _FIRST_SHOWN if records.times[-1] > _FIRST_SHOWN else 1
 
 

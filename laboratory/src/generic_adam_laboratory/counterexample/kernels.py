@@ -146,7 +146,7 @@ def advance(
     values: tuple[Floats, ...], window: Floats, state: Floats, low: float, high: float, record_at: Whole,
     x_at: Floats, loss_at: Floats, keep: float, power: float, weights: Floats,
 ) -> None:  # fmt: skip
-    r"""Generic Adam (Algorithm 1), projected, and its relatives: what tells them apart is data.
+    r"""Advance Generic Adam (Algorithm 1), projected, or a relative of it: their differences are data.
 
     $v_t = \theta_t v_{t-1} + (1-\theta_t) g_{t-n}^2,\ m_t = \beta_t m_{t-1} + (1-\beta_t) g_t,\
     x_{t+1} = \Pi(x_t - \alpha_t (a_t m_t + b_t g_t) / \sqrt{\hat v_t})$ with

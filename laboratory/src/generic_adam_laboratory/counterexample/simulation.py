@@ -78,7 +78,7 @@ class AdaShift:
 
 
 Subject = Method | Algorithm | AdaShift
-"""What a plan names: a Method alone means the paper's algorithm."""
+"""The methods that a plan names; a Method alone means the paper's algorithm."""
 
 
 def algorithm_of(subject: Subject) -> Algorithm:
@@ -153,13 +153,13 @@ class Rule:
 
 
 def _sequences(alpha: Schedule, beta: Schedule, theta: Schedule, *weights: Schedule) -> tuple[Schedule, ...]:
-    """What `kernels.advance` takes at each step, the complements without cancellation."""
+    """Compute the inputs of `kernels.advance` at each step, the complements without cancellation."""
     return (alpha, beta, 1 - beta, theta, 1 - theta, *(weights or (as_schedule(1), as_schedule(0))))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is simulated, methods by label up to T = steps; two plans that are equal end in the same bits.
+    """A simulation: methods by label up to T = steps; two plans that are equal end in the same bits.
 
     Replicates, a number (from 0 on) or a range, are independent streams of gradients.
     """

@@ -41,7 +41,7 @@ PAPER_BETA = 0.9
 PAPER_THETA = 0.99
 
 QUANTILES = (0.1, 0.5, 0.9)
-"""What a band shows over seeds: its lower edge, the median, its upper edge."""
+"""The three lines of a band over seeds: its lower edge, the median, its upper edge."""
 
 ARRIVED = -0.9
 """A lane has arrived at -1 if x_T is at most this."""
@@ -75,7 +75,7 @@ class Curve:
 
     @property
     def short_label(self) -> str:
-        """What varies in its panel, for a legend."""
+        """The parameter that varies in its panel, for a legend."""
         return f"s = {float(self.s):g}" if self.panel == "c" else f"r = {float(self.r):g}"
 
     @property
@@ -105,7 +105,7 @@ PANELS = {
 }
 """The figure's rows, average regret (the first letter) and x: their title and their curves, from slow to fast."""
 LONGER = (((PATH["0.5"], *BY_S), 10, 1), (BY_S[:2], 100, 5))
-"""What T steps leave open: the curves, how many times as long they run, on one of how many of the seeds."""
+"""The curves that T steps leave open, how many times as long they run, on one of how many of the seeds."""
 
 ADAM = Method(PAPER_ALPHA, PAPER_BETA, PAPER_THETA)
 CERTIFIED = Method(PAPER_ALPHA, PAPER_BETA, "1 - 1/max(t, 2)")
@@ -157,7 +157,7 @@ def staged_adagrad(lr: float, stages: int = 12) -> Method:
 
 @dataclass(frozen=True)
 class Study:
-    """What is run: the figure's curves and the peers; with turning, the open curves longer, and where each r turns.
+    """Plan the figure's curves and the peers; with turning, the open curves longer, and the turn of each r.
 
     A quick study measures drift and turns with a tenth of the lanes.
     """
@@ -198,7 +198,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Turning:
-    """Where the lanes turn round: theta* is where the mean direction at frozen theta changes its sign.
+    """The turning points of the lanes: at theta* the mean direction at frozen theta changes its sign.
 
     `rows` has, for each r of panel (a) but 0, the predicted t* and where it was seen to turn (nan: too late); `drift`
     has (1 - theta, mean direction, its error), as measured.
@@ -215,7 +215,7 @@ class Turning:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured: the figure's lanes and the peers', its curves as printed (+10), the longer runs, the turns."""
+    """The measurements: the figure's lanes and the peers', its curves as printed (+10), longer runs, turns."""
 
     records: LaneRecords
     printed: LaneRecords
@@ -335,19 +335,19 @@ def _judge(agree: Flags, opposite: Flags) -> str:
 
 
 def _is_above(found: Estimate, level: float) -> str:
-    """Whether a measured number is above a level: three standard errors decide, within them it is unclear."""
+    """Judge whether a measured number is above a level: three standard errors decide, within them it is unclear."""
     if found.value - 3 * found.error > level:
         return "supported"
     return "contradicted" if found.value + 3 * found.error < level else "unclear"
 
 
 def _is_long(records: LaneRecords) -> bool:
-    """Whether a run is as long as the paper's: what has not happened in a shorter one is open."""
+    """Return whether a run is as long as the paper's: a shorter run leaves open what it did not show."""
     return bool(records.times[-1] >= PAPER_STEPS)
 
 
 def _goes_right(outcome: Outcome, curve: Curve) -> tuple[str, str]:
-    """Whether lanes go to -1: nearer to it than to +1 at the last T; how many have arrived is told."""
+    """Judge whether lanes go to -1: nearer to -1 than to +1 at the last T; the share that has arrived is told."""
     told, x, is_long = [], np.empty(0), False
     for records in outcome.reading(curve):
         is_long = _is_long(records)
@@ -360,7 +360,7 @@ def _goes_right(outcome: Outcome, curve: Curve) -> tuple[str, str]:
 
 
 def _stays_wrong(outcome: Outcome, curve: Curve) -> tuple[str, str]:
-    """Whether lanes stay at +1 up to T."""
+    """Judge whether lanes stay at +1 up to T."""
     x, is_long = outcome.records.final_x(curve.label), _is_long(outcome.records)
     told = f"x ≥ {WRONG_END} in {_count(x >= WRONG_END)}, median x {np.median(x):.3f}"
     return _judge(is_long & (x >= WRONG_END), is_long & (x < MIDDLE)), f"at T = {_steps(outcome.records)}: {told}"
@@ -433,7 +433,7 @@ def _quarter_claims(turning: Turning | None, quarter: Curve) -> list[Claim]:
 
 
 def _rates_claim(sentence: str, source: str, methods: Mapping[str, Method], expected: Sequence[str]) -> Claim:
-    """The corollary's rates, by the certificate, against those that the sentence speaks of."""
+    """Compare the corollary's rates, by the certificate, with those that the sentence speaks of."""
     rates = {label: str(ga.certify(method).rate) for label, method in methods.items()}
     return Claim(
         sentence,

@@ -32,7 +32,7 @@ from generic_adam_laboratory.extras import for_training
 ENVIRONMENT_VARIABLE: Final = "GENERIC_ADAM_DATA"
 
 CHARACTERS: Final = "\n" + "".join(map(chr, range(32, 127)))
-"""What a text is made of; everything else is one further character."""
+"""The characters of a text; everything else is one further character."""
 
 STEPS_OF_A_TEXT: Final = 250
 
@@ -76,11 +76,11 @@ class Dataset:
 
     @cached_property
     def sha256(self) -> str:
-        """Of the images and labels as they are used, for a manifest."""
+        """The SHA-256 of the images and labels as they are used, for a manifest."""
         return _sha256(self.train_images, self.train_labels, self.test_images, self.test_labels)
 
     def steps(self, batch_size: int) -> int:
-        """Steps of an epoch, in which every image is seen once."""
+        """Count the steps of an epoch, in which every image is seen once."""
         return -(-len(self.train_images) // batch_size)
 
     @cached_property
@@ -110,11 +110,11 @@ class Text:
 
     @cached_property
     def sha256(self) -> str:
-        """Of the two parts as they are used, for a manifest: another Python has another library."""
+        """The SHA-256 of both parts as they are used, for a manifest: another Python has another library."""
         return _sha256(self.train, self.test)
 
     def steps(self, batch_size: int) -> int:  # noqa: ARG002 - as of images
-        """Steps that are called an epoch: a text is read at random places and never as a whole."""
+        """Count the steps that are called an epoch: a text is read at random places and never as a whole."""
         return STEPS_OF_A_TEXT
 
 
@@ -126,7 +126,7 @@ def _sha256(*arrays: np.ndarray) -> str:
 
 
 def standard_library(directory: str | os.PathLike[str] | None = None) -> Text:
-    """The source text of Python's own standard library, which every machine has.
+    """Read the source text of Python's own standard library, which every machine has.
 
     The modules that are single files, in the order of their names; every tenth is for validation. What was
     written by the build of this very Python is left out. DataError if there are fewer than ten such files.
@@ -160,7 +160,7 @@ def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset 
 
 
 def find_folder(name: str, folder: str, marker: str, directory: str | os.PathLike[str] | None = None) -> Path:
-    """The first directory that holds the file `marker`: `directory`, else the environment's, else the cache.
+    """Find the first directory that holds the file `marker`: `directory`, else the environment's, else the cache.
 
     Either the data set's own folder or the directory above it may be given.
     """
@@ -178,7 +178,7 @@ def find_folder(name: str, folder: str, marker: str, directory: str | os.PathLik
 
 
 def cache_directory() -> Path:
-    """Where ``generic-adam data fetch`` puts data sets: ``$XDG_CACHE_HOME/generic-adam``."""
+    """Return the folder of ``generic-adam data fetch``: ``$XDG_CACHE_HOME/generic-adam``."""
     root = os.environ.get("XDG_CACHE_HOME")
     return (Path(root) if root else Path.home() / ".cache") / "generic-adam"
 

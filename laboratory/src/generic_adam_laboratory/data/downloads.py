@@ -46,7 +46,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set comes from: files at an address, for a folder of the data directory.
+    """The source of a data set: files at an address, for a folder of the data directory.
 
     If there are members, paths with their sizes, they are unpacked from the (single) file, an archive.
     """

@@ -245,7 +245,7 @@ def variance_bound(paths: Paths) -> Statement:
 
 
 def exponential_of_sum(paths: Paths) -> Statement:
-    r"""The logarithm, exponentiated term by term so that no logarithm is taken.
+    r"""Compare products: the logarithm, exponentiated term by term so that no logarithm is taken.
 
     .. math::
 
@@ -311,7 +311,7 @@ def clipping_bias(sizes: Array, threshold: Any) -> Statement:
 
 
 def corrected_products(a: Any, b: Any, steps: int) -> Statement:
-    r"""The box of AdamW: :math:`(1-a^t)(1-b^t) \le (1-(ab)^{t/2})^2` for all t, a and b in [0, 1]."""
+    r"""Check the box of AdamW: :math:`(1-a^t)(1-b^t) \le (1-(ab)^{t/2})^2` for all t, a and b in [0, 1]."""
     powers = range(1, steps + 1)
     left = np.array([(1 - a**t) * (1 - b**t) for t in powers])
     return Statement(left, np.array([(1 - (a * b) ** (0.5 * t)) ** 2 for t in powers]), scale=1.0)

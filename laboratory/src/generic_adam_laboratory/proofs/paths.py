@@ -180,7 +180,7 @@ def before(values: Array, first: Any = 0.0) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """The two sides of a lemma, evaluated.
+    """Both sides of a lemma, evaluated.
 
     Args:
       left: the left side; a number, or one for each step, path or coordinate.
@@ -195,7 +195,7 @@ class Statement:
     equal: bool = False
 
     def holds(self, tolerance: float = 1e-9) -> bool:
-        """Whether every entry does as it is said, up to rounding relative to its sides and scale."""
+        """Return whether every entry keeps its relation, up to rounding relative to its sides and scale."""
         scale = np.maximum(np.abs(self.left), np.abs(self.right)) + self.scale
         excess = np.abs(self.left - self.right) if self.equal else self.left - self.right
         # Squares of gradients below 1e-154 are subnormal and have lost their digits.

@@ -50,7 +50,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Contents:
-    """What was found in an output directory.
+    """The contents of an output directory.
 
     Attributes:
         directory: where.

@@ -1,1 +1,1 @@
-"""What an experiment writes while it runs, and how it goes on after a stop."""
+"""Files that an experiment writes while it runs, and its way to go on after a stop."""

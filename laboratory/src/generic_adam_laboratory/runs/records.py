@@ -1,4 +1,4 @@
-"""What an experiment leaves behind: files that are never half-written, a manifest, a table of claims.
+"""Results of an experiment: files that are never half-written, a manifest, a table of claims.
 
 Every file is written whole or not at all (`generic_adam.files`).
 """
@@ -37,7 +37,7 @@ _WORDS = {
 
 
 class Finding(StrEnum):
-    """What a run says about a sentence of the paper."""
+    """The verdict of a run on a sentence of the paper."""
 
     SUPPORTED = "supported"
     CONTRADICTED = "contradicted"
@@ -163,7 +163,7 @@ def read_csv(path: Path, what: str, read: Callable[[dict[str, str]], Row]) -> li
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown, each row on one line whatever its cells hold; numbers align to the right."""
+    """Write a table in Markdown, each row on one line whatever its cells hold; numbers align to the right."""
     rule = ["---" if heading in _WORDS else "---:" for heading in headings]
     cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in (headings, *rows)]
     first, *others = ("| " + " | ".join(row) + " |\n" for row in cells)
@@ -205,7 +205,7 @@ Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 
 @dataclass(frozen=True)
 class Occasion:
-    """What a manifest tells of a run: the command that repeats it, its settings, the seconds that it took."""
+    """The head of a manifest: the command that repeats a run, its settings, the seconds that it took."""
 
     command: str
     settings: Mapping[str, Any]

@@ -51,7 +51,7 @@ class Work(abc.ABC):
 
     @property
     def is_finished(self) -> bool:
-        """Whether there is nothing left to do."""
+        """True where nothing is left to do."""
         return self.next_t > self.steps
 
     @abc.abstractmethod
@@ -157,7 +157,7 @@ def exclusive(directory: Path) -> Iterator[None]:
 
 @dataclass
 class Signals:
-    """What has been asked of the process: the number of the signal that came, or None."""
+    """The number of the signal that came, or None."""
 
     number: int | None = None
 
@@ -254,7 +254,7 @@ def open_run(
 
 
 def _is_here(directory: Path, identity: Mapping[str, Any]) -> bool:
-    """Whether the directory holds this run's results, whole; another run is refused."""
+    """Return whether the directory holds this run's results, whole; refuse another run."""
     paused, _ = checkpoint.load_latest(directory, _decode)
     manifest = read_manifest(directory) or {}
     if paused is not None:

@@ -1,4 +1,4 @@
-r"""What theorems bound, measured on a problem whose constants are known.
+r"""The quantities that theorems bound, measured on a problem whose constants are known.
 
 The problem is smooth, not convex, and stochastic:
 
@@ -46,7 +46,7 @@ Whole = NDArray[np.int64]
 MOST_STEPS, MOST_SEEDS = 10**7, 10**5
 """The per-step means of a longer run, or the lanes of more seeds, would not fit in memory."""
 FARTHEST = 10**12
-"""Where the paper's bound is followed to, beyond what can be measured: there its slope is the rate, or 0."""
+"""The last T of the paper's bound, beyond every measured T: there its slope is the rate, or 0."""
 DELTAS = (0.5, 0.1, 0.01)
 """For which Theorem 2 is measured."""
 EPS = 1e-4
@@ -110,7 +110,7 @@ MEMBERS = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    r"""What was measured for one method at numbers of steps T: one value, or row, for each.
+    r"""The measurements of one method at numbers of steps T: one value, or row, for each.
 
     `uniform` is :math:`(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3})^{3/2}` with tau uniform, `low` and `high` its 5th and
     95th percentile over single seeds, `weighted` the same with Theorem W's weights; `counts` says how often log10
@@ -247,7 +247,7 @@ class Comparison:
 
     @property
     def holds(self) -> bool:
-        """Whether what is measured is below both bounds at every T."""
+        """True where the measured value is below both bounds at every T."""
         below_paper = np.isnan(self.paper) | (self.measured.uniform <= self.paper)
         return bool(below_paper.all() and (self.measured.weighted <= self.sharper).all())
 
@@ -263,7 +263,7 @@ class Comparison:
 
 
 def slope(steps: Whole, values: Array) -> float:
-    """The exponent of T over the last two decades, by least squares on the logarithms; nan if there are fewer."""
+    """Fit the exponent of T over the last two decades, by least squares on the logarithms; nan if there are fewer."""
     late = steps >= steps[-1] / 100
     if steps[0] > steps[-1] / 100:
         return math.nan
@@ -297,7 +297,7 @@ def run_measurements(
 
 
 def claims(comparisons: Sequence[Comparison]) -> list[Claim]:
-    """What the runs say about the theorems and the rates of the corollary."""
+    """Judge the theorems and the rates of the corollary by the runs."""
     papers = [one for one in comparisons if not one.member.eps]
     by_panel = "; ".join(f"{panel}: {_factors(found)}" for panel, found in _panels(comparisons).items())
     falling = [one for one in papers if ga.certify(one.member.algorithm.method).rate is not None]
@@ -350,7 +350,7 @@ def claims(comparisons: Sequence[Comparison]) -> list[Claim]:
 
 
 def _falls_as_fast(one: Comparison) -> bool:
-    """Whether the measured exponent is at most the bound's, up to 0.05 of noise; what rises does not fall."""
+    """Return whether the measured exponent is at most the bound's, up to 0.05 of noise."""
     measured, bounded = one.slopes
     return measured <= min(bounded, 0) + 0.05
 
@@ -422,7 +422,7 @@ def _records(comparisons: Sequence[Comparison]) -> Iterator[Sequence[object]]:
 
 
 def _shares(comparisons: Sequence[Comparison]) -> Iterator[Sequence[object]]:
-    """The share of (seed, tau), tau uniform, below B/delta at the last T, with B the paper's: as Theorem 2 has it."""
+    """Return the share of (seed, tau), tau uniform, below B/delta at the last T, with the paper's B (Theorem 2)."""
     for one in comparisons:
         for delta in () if one.member.eps else DELTAS:
             level = float(one.paper[-1]) / delta

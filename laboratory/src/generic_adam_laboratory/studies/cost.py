@@ -1,4 +1,4 @@
-"""What does the guarantee cost? Adam as people use it against the certified methods nearest to it."""
+"""The cost of the guarantee: Adam as people use it against the certified methods nearest to it."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def lines(study: Study, _options: Options, steps: int) -> Sequence[Line]:
 
 
 def algorithm_of(settings: OptimizerSettings) -> Algorithm:
-    """The algorithm that a line runs, its weight decay left out: theorem E speaks of the rest."""
+    """Return the algorithm of a line, its weight decay left out: Theorem E speaks of the rest."""
     return catalogue.adamw(
         lr=settings.alpha, beta=settings.beta, theta=settings.theta, eps=settings.epsilon, weight_decay=0
     )
 
 
 def guarantees(study: Study, steps: int, _curves: Sequence[Curve] = ()) -> dict[str, Table]:
-    """The three numbers of theorem E for each line at the end of its run, and its certificate, all without decay."""
+    """Tabulate Theorem E's three numbers of each line at the end of its run, and its certificate, without decay."""
     rows = []
     for line in study.lines:
         found = certify_algorithm(algorithm_of(line.optimizer), horizon=steps)

@@ -56,10 +56,10 @@ SWEPT: Final = (1e-12, 1e-8, 1e-6, 1e-5, 1e-4, 1e-2)
 """Values of v_0 in the sweep."""
 
 CONSTANT_THETA: Final = {"r = 0", "AMSGrad"}
-"""The two that the paper calls slowest."""
+"""Both methods that the paper calls slowest."""
 
 CERTIFIED_RATES: Final = ["T^(-1/8)", "T^(-1/4)", "T^(-3/8)", "T^(-1/2) log T"]
-"""Of alpha_t = c/sqrt(t) along r > 0, each better than the one before."""
+"""The rates of alpha_t = c/sqrt(t) along r > 0, each better than the one before."""
 
 CORRECTED: Final = "Adam, corrected"
 """Adam with its own start and correction."""
@@ -72,7 +72,7 @@ WELL: Final = 0.95
 
 
 def path_line(alpha: str, r: Fraction, initial_v: float) -> Line:
-    """Generic Adam with beta = 0.9 and theta_t = 1 - (0.001 + 0.999 r)/t^r.
+    """Make the line of Generic Adam with beta = 0.9 and theta_t = 1 - (0.001 + 0.999 r)/t^r.
 
     For r = 1 theta_1 = 0: the first step wipes v_0 out, and one run serves every v_0.
     """
@@ -84,7 +84,7 @@ def path_line(alpha: str, r: Fraction, initial_v: float) -> Line:
 
 
 def paper_lines(alpha: str, initial_v: float) -> tuple[Line, ...]:
-    """The seven methods of a figure: five r, RMSProp with theta_t = 1 - 1/t, AMSGrad with theta = 0.999."""
+    """List the seven methods of a figure: five r, RMSProp with theta_t = 1 - 1/t, AMSGrad with theta = 0.999."""
     return (
         *(path_line(alpha, r, initial_v) for r in PATH),
         Line("RMSProp", OptimizerSettings("generic-adam", alpha, "0", "1 - 1/t", 0.0)),
@@ -106,7 +106,7 @@ def corrected_adam(alpha: str) -> Line:
 
 
 def further_lines(alpha: str, steps: int, initial_v: float) -> tuple[Line, ...]:
-    """What the paper names and does not run: NAdam, SGD with and without momentum, AdaGrad; and Figure 4 uncut.
+    """List methods that the paper names and does not run: NAdam, SGD (with momentum), AdaGrad; the uncut Figure 4.
 
     Stagewise AdaGrad (Chen et al. 2019) is torch's with a rate that falls from stage to stage, 0.01/sqrt(j) in
     the j-th of four; what else is published, a proximal term and the mean of a stage's points, is left out.
@@ -150,13 +150,13 @@ def study_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
 
 
 def _agreed(holds: Sequence[bool], opposite: Sequence[bool] | None = None) -> str:
-    """What every seed says; by default a seed in which a sentence does not hold says the opposite."""
+    """Return the verdict of every seed; by default a seed in which a sentence does not hold says the opposite."""
     opposite = [not one for one in holds] if opposite is None else opposite
     return "supported" if holds and all(holds) else "contradicted" if opposite and all(opposite) else "unclear"
 
 
 def _end(curve: Curve, epoch: int, measure: str) -> float:
-    """A measure after an epoch; what stopped being a number is the worst, for nan would be in no order."""
+    """Return a measure after an epoch; nan counts as the worst, for it would be in no order."""
     value = curve.after(epoch, measure)
     return value if not math.isnan(value) else -math.inf if measure == "test_accuracy" else math.inf
 
@@ -171,7 +171,7 @@ def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[C
     found: list[Claim] = []
 
     def ends(measure: str) -> list[dict[str, float]]:
-        """Of each seed that has them all."""
+        """List the last values of each seed that has them all."""
         found: dict[int, dict[str, float]] = {}
         for curve in sorted(seven, key=lambda one: one.seed):
             found.setdefault(curve.seed, {})[curve.method] = _end(curve, epoch, measure)
@@ -235,7 +235,7 @@ def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[C
 
 
 def _named(curves: Sequence[Curve]) -> list[Claim]:
-    """The introduction's sentences on methods that the paper names and does not run, where they were run."""
+    """Judge the introduction's sentences on methods that the paper names and does not run, where they were run."""
     epoch, runs = last_epoch(curves), by_method(curves, None)
     found = []
     for says, names in (
@@ -268,7 +268,7 @@ def _has_cut_off(study: Study) -> bool:
 
 
 def _cut_off(curves: Sequence[Curve]) -> Claim:
-    """Whether a run is worse for the large first steps: more training loss and fewer test images right at its end."""
+    """Judge whether large first steps make a run worse: more training loss, fewer test images right at its end."""
     epoch, runs = last_epoch(curves), by_method(curves, None)
     worse, told = [], []
     for r in (0.0, 1.0):
@@ -285,7 +285,7 @@ def _cut_off(curves: Sequence[Curve]) -> Claim:
 
 
 def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
-    """The supplement's sentences on data, networks and learning rate, against what is run here."""
+    """Compare the supplement's sentences on data, networks and learning rate with the runs here."""
     if not isinstance(dataset, Dataset) or study.dataset not in {"mnist", "cifar100"}:
         return []
     found: list[Claim] = []
@@ -379,7 +379,7 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def sweep_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
-    """The paper's order of Adam and AdaEMA as a function of v_0."""
+    """Judge the paper's order of Adam and AdaEMA as a function of v_0."""
     epoch, found = last_epoch(curves), []
     for value in initial_values(curves):
         ends = [{c.seed: _end(c, epoch, "train_loss") for c in by_method(curves, value)[f"r = {r}"]} for r in (0, 1)]

@@ -65,12 +65,12 @@ def _members(points: Sequence[tuple[float, float]]) -> dict[str, Method]:
 
 
 def in_papers_region(r: float, s: float) -> bool:
-    """Whether the paper's corollary covers (r, s): 0 < r <= 2s < 2."""
+    """Return whether the paper's corollary covers (r, s): 0 < r <= 2s < 2."""
     return 0 < r <= 2 * s < 2
 
 
 def in_weighted_region(r: float, s: float) -> bool:
-    """Whether Theorem W covers (r, s) for ever: 0 < r < 1 + s with 0 < s < 1, or 0 < r <= 2 with s = 1."""
+    """Tell whether Theorem W covers (r, s) in the long run: 0 < r < 1 + s with 0 < s < 1, or 0 < r <= 2 with s = 1."""
     return (0 < s < 1 and 0 < r < 1 + s) or (s == 1 and 0 < r <= 2)
 
 
@@ -105,7 +105,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class PhaseMap:
-    """What was measured: one number a point, s by r.
+    """The measurements: one number a point, s by r.
 
     Medians of x_T and R(T)/T, the mean of R(T)/T, and the shares of lanes with x_T < 0, nearer to the best point than
     to the worst, and with x_T <= -0.9.
@@ -303,7 +303,7 @@ def write_map(folder: Path, outcome: MapOutcome, occasion: Occasion) -> None:
 
 
 def best_rows(outcome: MapOutcome) -> Iterator[tuple[str, ...]]:
-    """The best points on fresh streams, the lowest mean regret first."""
+    """Tabulate the best points on fresh streams, the lowest mean regret first."""
     for one in outcome.best:
         by_w = "Theorem W" if in_weighted_region(one.r, one.s) else "neither"
         by = f"the paper, {by_w}" if in_papers_region(one.r, one.s) else by_w  # W covers what the paper does
@@ -312,7 +312,7 @@ def best_rows(outcome: MapOutcome) -> Iterator[tuple[str, ...]]:
 
 
 def outside_rows(measured: PhaseMap) -> Iterator[tuple[str, ...]]:
-    """The points that no theorem covers and that arrive all the same."""
+    """Tabulate the points that no theorem covers and that arrive all the same."""
     for r, s in outside_and_arriving(measured):
         place = (measured.grid.s.index(s), measured.grid.r.index(r))
         share, regret = measured.arrived_share[place], measured.average_regret[place]

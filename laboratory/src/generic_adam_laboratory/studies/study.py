@@ -32,10 +32,10 @@ from generic_adam_laboratory.training import BATCH_SIZE, EpochRecord, OptimizerS
 COLUMNS: Final = ("v_0", "r", "method", "seed", "epoch", "train_loss", "test_loss", "test_accuracy")
 
 MEASURES: Final = {"train_loss": "training loss", "test_accuracy": "test accuracy", "test_loss": "test loss"}
-"""What is measured, in the order of the paper's panels, and what people call it."""
+"""The measures, in the order of the paper's panels, with their names for people."""
 
 _MOST: Final = {"epochs": 10**5, "seeds": 1000, "width": 4096}
-"""What a study can be asked for: more is a slip of the pen, and would fill the memory before it fails."""
+"""The largest numbers that a study takes: more is a slip of the pen, and would fill the memory before it fails."""
 
 _NETWORKS: Final = {
     "lenet": "LeNet",
@@ -66,7 +66,7 @@ class Line:
 
     @property
     def folder(self) -> str:
-        """Where its runs live: ``epsilon-1e-08/r-0.5``."""
+        """The folder of its runs: ``epsilon-1e-08/r-0.5``."""
         words = "".join(c if c.isalnum() or c == "." else " " for c in self.label.lower()).split()
         group = "" if self.initial_v is None else f"epsilon-{self.initial_v:g}/"
         return group + "-".join(words)
@@ -105,13 +105,13 @@ class Study:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the runs of one directory share; methods, seeds and epochs may be added."""
+        """The settings that the runs of one directory share; methods, seeds and epochs may be added."""
         names = ("name", "network", "width", "dataset", "batch_size", "bf16")
         return {name: getattr(self, name) for name in names}
 
     @property
     def title(self) -> str:
-        """What was run, for the head of a figure."""
+        """A title for the head of a figure."""
         network = _NETWORKS[self.network].format(self.width)
         most = max(self.seeds, *(1 + curve.seed for curve in self.earlier), 0)
         least = "" if self.seeds == most else f"{'one' if self.seeds == 1 else self.seeds} to "
@@ -120,7 +120,7 @@ class Study:
         return f"{network}, {_DATASETS[self.dataset]}, {epochs}, {seeds}"
 
     def jobs(self, directory: Path) -> list[Job]:
-        """The runs that are to be made: all methods for each seed, without those that were published."""
+        """List the runs to be made: all methods for each seed, without those that were published."""
         root = directory.absolute() / "runs"  # the workers of a cluster have another working directory
         shared = (self.network, self.width, self.dataset)
         known = {curve.run for curve in self.earlier}
@@ -146,7 +146,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What progress calls it."""
+        """The name that progress shows."""
         return f"{self.line.folder}/seed-{self.settings.seed}"
 
 
@@ -162,16 +162,16 @@ class Curve:
 
     @property
     def run(self) -> tuple[str, float | None, int]:
-        """What tells it from the other runs of its study."""
+        """The key that tells it from the other runs of its study."""
         return self.method, self.initial_v, self.seed
 
     def after(self, epoch: int, measure: str) -> float:
-        """A measure after an epoch; a run that ended early keeps its last value."""
+        """Return a measure after an epoch; a run that ended early keeps its last value."""
         return getattr(self.records[min(epoch, len(self.records)) - 1], measure)
 
 
 def collect(study: Study, directory: Path) -> list[Curve]:
-    """The records of the runs of a study, in its order; epochs beyond the study's are left out."""
+    """Read the records of the runs of a study, in its order; epochs beyond the study's are left out."""
     made = [
         Curve(
             job.line.label, job.line.r, job.line.initial_v, job.settings.seed,
@@ -186,7 +186,7 @@ def collect(study: Study, directory: Path) -> list[Curve]:
 def with_earlier(
     study: Study, known: Mapping[str, Any], directories: Sequence[Path]
 ) -> tuple[Study, list[dict[str, Any]]]:
-    """The study with the runs of published ones that are the same runs, further seeds included, and who made them.
+    """Return the study with published runs that are the same runs, further seeds included, and their makers.
 
     A run is the same if network, data (`known` has their SHA-256), batches and its line are, and if it is at least as
     long. Its bits may differ from those of this machine, whose instruction set may be another; the manifest has both.
@@ -229,19 +229,19 @@ def with_earlier(
 
 
 def _parsed(line: dict[str, Any]) -> dict[str, Any]:
-    """A line of a manifest with its sequences, whose text may be spaced otherwise."""
+    """Return a line of a manifest with its sequences, whose text may be spaced otherwise."""
     method = line["optimizer"]
     sequences = {name: as_schedule(method[name]) for name in ("alpha", "beta", "theta")}
     return line | {"optimizer": method | sequences}
 
 
 def initial_values(curves: Sequence[Curve]) -> list[float]:
-    """The values of v_0 that were compared, in their order."""
+    """List the values of v_0 that were compared, in their order."""
     return list(dict.fromkeys(curve.initial_v for curve in curves if curve.initial_v is not None))
 
 
 def by_method(curves: Sequence[Curve], initial_v: float | None) -> dict[str, list[Curve]]:
-    """The curves of each method for one v_0, those that forget it included, seeds together."""
+    """Group the curves of each method for one v_0, those that forget it included, seeds together."""
     found: dict[str, list[Curve]] = {curve.method: [] for curve in curves}  # in the order of the study
     for curve in curves:
         if initial_v is None or curve.initial_v in {None, initial_v}:
@@ -273,7 +273,7 @@ def outcomes(curves: Sequence[Curve]) -> tuple[list[str], list[list[str]]]:
 
 
 def spread(values: Sequence[float], form: str) -> str:
-    """The median of a few numbers, and their range if there are several: "0.21 (0.20 to 0.23)"."""
+    """Write the median of a few numbers, and their range if there are several: "0.21 (0.20 to 0.23)"."""
     middle, low, high = (format(of(values), form) for of in (median, min, max))
     return middle if len(values) == 1 else f"{middle} ({low} to {high})"
 
@@ -329,7 +329,7 @@ def publish(
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for; None or nothing where the study's own value is to be taken.
+    """The options of the command line; None or nothing where the study's own value is to be taken.
 
     `epsilon` has values of v_0, `corrected` adds Kingma and Ba's Adam, `only` names the methods that are wanted, and
     `quick` means a few epochs of a small data set.
@@ -346,7 +346,7 @@ class Options:
     quick: bool = False
 
     def applied_to(self, study: Study) -> Study:
-        """The study with what was asked for in place of its own values; RunError if it cannot be run so."""
+        """Return the study with the options in place of its own values; raise RunError if it cannot be run so."""
         asked = {name: value for name in _MOST if (value := getattr(self, name)) is not None}
         fixed, digits = f"does not go with {study.name}, whose methods are fixed", {f"{v:g}" for v in self.epsilon}
         refused: dict[str, object] = {
@@ -375,7 +375,7 @@ class Options:
         return replace(study, network=network, bf16=self.bf16, **asked)
 
     def chosen(self, lines: Sequence[Line]) -> tuple[Line, ...]:
-        """The lines that are wanted, each once; RunError if one of them is not there."""
+        """Choose the wanted lines, each once; raise RunError if one of them is not there."""
         known = list(dict.fromkeys(line.label for line in lines))
         for label in self.only:
             if label not in known:
@@ -402,7 +402,7 @@ class Experiment:
         return [*self.claims(study, curves), *self.facts(study, load(study.dataset, data))]
 
     def plan(self, options: Options, data: Path | None) -> tuple[Study, dict[str, Any]]:
-        """The study with its lines, and what its data say: the steps of each run, and their SHA-256."""
+        """Return the study with its lines, and two facts of its data: the steps of each run, and their SHA-256."""
         study = options.applied_to(self.study)
         dataset = load(study.dataset, data)
         steps = study.epochs * dataset.steps(study.batch_size)

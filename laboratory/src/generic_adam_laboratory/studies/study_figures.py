@@ -195,7 +195,7 @@ def _value(curve: Curve, measure: str, epoch: int, reference: Mapping[int, Curve
 
 
 def _logarithmic(panel: Axes, of: str = "y") -> None:
-    """A logarithmic axis with 0.2, 0.5 and 1 instead of powers of ten."""
+    """Label a logarithmic axis with 0.2, 0.5 and 1 instead of powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     panel.set(**{f"{of}scale": "log"})

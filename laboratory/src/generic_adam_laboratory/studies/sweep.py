@@ -34,7 +34,7 @@ _ELAPSED: Final = "elapsed.json"
 
 @dataclass(frozen=True)
 class Advance:
-    """What one task did for its job.
+    """The outcome of one task for its job.
 
     Attributes:
         record: of the last epoch of the run, which may lie beyond the one that was asked for.
@@ -56,7 +56,7 @@ Told = Callable[[Advance, float], None]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a study runs, looks for data (None: the default places) and leaves everything.
+    """The places of a study: of its runs, its data (None: the default places) and its results.
 
     It has one worker a core by default, or one for a GPU; or those of a Dask scheduler.
     """
@@ -79,7 +79,7 @@ class Place:
                 raise RunError("--device cuda: torch finds no CUDA device on this machine")
 
     def pool(self, group: Group, tell: Callable[[str], None]) -> AbstractContextManager[Pool]:
-        """Where its tasks run."""
+        """Choose the backend of its tasks."""
         if group.size > 1:
             return nullcontext(backends.group_pool(group))
         if self.scheduler is not None:
