@@ -56,6 +56,19 @@ def run(optimizer=R_HALF, **changes) -> RunSettings:
     return replace(RunSettings("lenet", 1, "digits", optimizer, seed=5, epochs=4), **changes)
 
 
+def test_with_replacement_an_epoch_leaves_samples_out_and_repeats_others(few):
+    train_set, _ = training.samples(few, 64, "cpu")
+    drawn = train_set.order(torch.Generator().manual_seed(0), replacement=True)
+    assert len(drawn) == 200
+    # A sample is left out with probability (1 - 1/n)^n, about 1/e.
+    assert 100 < len(drawn.unique()) < 160
+    assert (train_set.order(torch.Generator().manual_seed(0)).sort().values == torch.arange(200)).all()
+
+
+def test_sampling_is_a_part_of_what_a_run_is():
+    assert run(replacement=True).fingerprint() != run().fingerprint()
+
+
 def weights(directory) -> dict:
     return checkpoint.load_latest(directory, read_state)[0]["network"]
 

@@ -114,7 +114,8 @@ def _number(name: str, text: str) -> float:
 class RunSettings:
     """A network, a data set, an optimizer and a seed, the same for the weights and batches of all that are compared.
 
-    It may be made longer later. With bf16 weights and moments stay in float32.
+    It may be made longer later. With bf16 weights and moments stay in float32. With replacement each sample of an
+    epoch is drawn from all, instead of each being used once.
     """
 
     network: str
@@ -125,6 +126,7 @@ class RunSettings:
     epochs: int
     batch_size: int = BATCH_SIZE
     bf16: bool = False
+    replacement: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("epochs", self.epochs), ("batch_size", self.batch_size), ("width", self.width)):
@@ -139,6 +141,8 @@ class RunSettings:
         """
         plain = asdict(self)
         plain.pop("epochs")
+        if not self.replacement:
+            plain.pop("replacement")
         method = plain["optimizer"] | {"cosine": False}
         for name in ("corrected", "decay"):
             if not method[name]:
@@ -247,7 +251,7 @@ def train(
             break  # nothing after that epoch would be a number
         started = time.perf_counter()
         network.train()
-        order = train_set.order(generator)
+        order = train_set.order(generator, replacement=settings.replacement)
         loss_sum = torch.zeros((), device=device)
         for mine, batch_size in group.batches(order, settings.batch_size):
             inputs, labels = train_set.batch(mine)
@@ -316,8 +320,11 @@ class _Images:
         self._mean = torch.tensor(mean, dtype=torch.float32, device=device)
         self._deviation = torch.tensor(deviation, dtype=torch.float32, device=device)
 
-    def order(self, generator: torch.Generator) -> torch.Tensor:
-        return torch.randperm(len(self._labels), generator=generator)
+    def order(self, generator: torch.Generator, *, replacement: bool = False) -> torch.Tensor:
+        count = len(self._labels)
+        if replacement:
+            return torch.randint(count, (count,), generator=generator)
+        return torch.randperm(count, generator=generator)
 
     def every(self) -> torch.Tensor:
         return torch.arange(len(self._labels))
@@ -340,7 +347,7 @@ class _Windows:
         self._starts = len(text) - networks.GPT_CONTEXT
         self._window = torch.arange(networks.GPT_CONTEXT + 1, device=device)
 
-    def order(self, generator: torch.Generator) -> torch.Tensor:
+    def order(self, generator: torch.Generator, *, replacement: bool = True) -> torch.Tensor:  # noqa: ARG002
         return torch.randint(self._starts, (self._count,), generator=generator)
 
     def every(self) -> torch.Tensor:

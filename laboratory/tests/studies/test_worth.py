@@ -5,7 +5,7 @@ import pytest
 
 from generic_adam.schedules import parse
 from generic_adam_laboratory.studies.study import Curve, Options
-from generic_adam_laboratory.studies.worth import EXPERIMENTS, SIZES, worth
+from generic_adam_laboratory.studies.worth import EXPERIMENTS, SIZES, orders_apart, worth
 from generic_adam_laboratory.training import EpochRecord
 
 STEPS = 2000
@@ -71,3 +71,29 @@ def test_a_change_is_measured_against_its_own_seed():
     # lower: 4 to 1 meets 2 two thirds into the second hundred steps; 2 to 0.5 meets 1 two thirds into the third.
     assert rows[0] == ["lower", "-50.00 (-50.00 to -50.00)", "217 (167 to 267)"]
     assert rows[1] == ["higher", "+25.00 (+0.00 to +50.00)", "not in every seed"]
+
+
+def test_both_orders_are_the_papers_methods_and_differ_in_nothing_but_the_drawing():
+    experiment = EXPERIMENTS["lenet-orders"]
+    found = experiment.lines(experiment.study, Options(), STEPS)
+    assert [(line.label, line.replacement) for line in found] == [
+        ("r = 0, shuffled", False),
+        ("r = 0, with replacement", True),
+        ("r = 1, shuffled", False),
+        ("r = 1, with replacement", True),
+    ]
+    assert found[0].optimizer == found[1].optimizer != found[2].optimizer == found[3].optimizer
+    assert found[0].optimizer.theta == "0.999"
+
+
+def test_orders_are_compared_on_the_same_seed():
+    study = EXPERIMENTS["lenet-orders"].study
+    curves = [
+        curve("r = 0, shuffled", 0, [3.0, 1.0]),
+        curve("r = 0, shuffled", 1, [3.0, 4.0]),
+        curve("r = 0, with replacement", 0, [3.0, 2.0]),
+        curve("r = 0, with replacement", 1, [3.0, 2.0]),
+        curve("r = 0, with replacement", 2, [3.0, 9.0]),  # no partner
+    ]
+    ((_, rows),) = orders_apart(study, 2, curves).values()
+    assert rows == [["r = 0", "+25.0 (-50.0 to +100.0)", "+25.0 (-50.0 to +100.0)", "+0.00 (+0.00 to +0.00)"]]

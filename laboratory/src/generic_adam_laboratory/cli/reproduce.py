@@ -37,6 +37,7 @@ _STUDIES = {
     "lenet-cost": "What the guarantee costs on LeNet: Adam as people use it against certified methods.",
     "resnet18-cost": "What the guarantee costs on ResNet-18.",
     "gpt-cost": "What the guarantee costs on a small GPT: AdamW against certified methods.",
+    "lenet-orders": "Shuffled epochs against sampling with replacement on LeNet, r = 0 and r = 1.",
     "lenet-changes": "Worth it? One change of AdamW at a time on LeNet.",
     "resnet18-changes": "Worth it? One change of AdamW at a time on ResNet-18.",
     "gpt-changes": "Worth it? One change of AdamW at a time on a small GPT.",

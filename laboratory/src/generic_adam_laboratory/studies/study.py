@@ -56,13 +56,14 @@ class Line:
     """One method of a study. What tells it apart is data; the label is for people.
 
     `r` is its place on the path from Adam (0) to AdaEMA (1); `initial_v` is v_0 where the study compares several and
-    the method does not forget it.
+    the method does not forget it. With `replacement` samples are drawn from all, instead of in shuffled epochs.
     """
 
     label: str
     optimizer: OptimizerSettings
     r: Fraction | None = None
     initial_v: float | None = None
+    replacement: bool = False
 
     @property
     def folder(self) -> str:
@@ -74,7 +75,8 @@ class Line:
     @property
     def plain(self) -> dict[str, Any]:
         """Plain types, for a manifest."""
-        return asdict(self) | {"r": None if self.r is None else str(self.r)}
+        plain = asdict(self) | {"r": None if self.r is None else str(self.r)}
+        return plain if self.replacement else {name: one for name, one in plain.items() if name != "replacement"}
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ class Study:
         return [
             Job(
                 line,
-                RunSettings(*shared, line.optimizer, seed, self.epochs, self.batch_size, bf16=self.bf16),
+                RunSettings(*shared, line.optimizer, seed, self.epochs, self.batch_size, self.bf16, line.replacement),
                 root / line.folder / f"seed-{seed}",
             )
             for seed in range(self.seeds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -14,6 +15,7 @@ from generic_adam.methods import Method
 from generic_adam.methods.shapes import fall, warm_up
 from generic_adam.schedules import Schedule, parse
 from generic_adam_laboratory.runs.records import Table
+from generic_adam_laboratory.studies.paper_studies import BASE_RATE, INITIAL_VS, path_line
 from generic_adam_laboratory.studies.study import Curve, Experiment, Line, Options, Study, by_method, spread
 from generic_adam_laboratory.training import OptimizerSettings
 
@@ -25,6 +27,9 @@ SIZES: Final = (4, 8, 16, 32, 64, 128)
 
 DECAYS: Final = {"gpt": 0.1}
 """Weight decay where it is not torch's default for AdamW, 0.01."""
+
+SHUFFLED, REPLACED = "shuffled", "with replacement"
+"""Two ways to draw batches: every sample once an epoch (Theorem RR), or each from all (the other theorems)."""
 
 BETA2: Final = ("0.9", "0.95", "0.98", "0.99", "0.995", "0.999", "0.9999")
 
@@ -104,7 +109,37 @@ def _met(run: Curve, loss: float, steps: int) -> int | None:
     return None
 
 
+def orders(_study: Study, _options: Options, _steps: int) -> Sequence[Line]:
+    """Generic Adam with r = 0 and r = 1, as in the paper's Figure 2, in shuffled epochs and with replacement."""
+    return [
+        replace(line, label=f"{line.label}, {how}", initial_v=None, replacement=how == REPLACED)
+        for line in (path_line(BASE_RATE, Fraction(r), INITIAL_VS[0]) for r in (0, 1))
+        for how in (SHUFFLED, REPLACED)
+    ]
+
+
+def orders_apart(_study: Study, _steps: int, curves: Sequence[Curve]) -> dict[str, Table]:
+    """Tell how far shuffled epochs end from sampling with replacement, on the same seed, in percent."""
+    runs, rows = by_method(curves, None), []
+    for r in (0, 1):
+        pairs = [runs.get(f"r = {r}, {how}", []) for how in (SHUFFLED, REPLACED)]
+        ends = [{run.seed: run.records[-1] for run in found} for found in pairs]
+        shared = [(ends[0][seed], ends[1][seed]) for seed in ends[0] if seed in ends[1]]
+        if shared:
+            losses = [
+                spread([100 * (getattr(a, name) / getattr(b, name) - 1) for a, b in shared], "+.1f")
+                for name in ("train_loss", "test_loss")
+            ]
+            right = spread([100 * (a.test_accuracy - b.test_accuracy) for a, b in shared], "+.2f")
+            rows.append([f"r = {r}", *losses, right])
+    heads = ["method", "training loss, %", "test loss, %", "test accuracy, points"]
+    return {"orders.md": (heads, rows)}
+
+
 EXPERIMENTS: Final = {
+    "lenet-orders": Experiment(
+        Study("lenet-orders", "lenet", 1, "mnist", 10, "costs", seeds=3), orders, notes=orders_apart
+    ),
     **{
         study.name: Experiment(study, changes, notes=worth)
         for study in (
