@@ -53,7 +53,6 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "errata": errata.sections,
     "house": house.picture,
     "api-certificates": lambda: _documented(CERTIFICATES),
-    "api-lemmas": lambda: _documented(("lemmas", "paths"), "generic_adam_laboratory.proofs"),
     "api-theorems": _theorems,
 }
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}

@@ -217,7 +217,7 @@ def test_formulas_and_signatures_fit_a_phone(site: Path, browser: Chrome) -> Non
     wider = "[...document.querySelectorAll('div.arithmatex')].filter((one) => one.scrollWidth > one.clientWidth + 1)"
     cut = wider.replace("div.arithmatex", ".doc-signature code") + ".map((one) => one.textContent)"
     try:
-        api = ("certificates", "lemmas", "methods", "optax", "reference", "theorems", "torch")
+        api = ("certificates", "methods", "optax", "reference", "theorems", "torch")
         names = ("theorem-in-pictures", *theorems, *(f"api/{one}" for one in api))
         for name in names:
             browser.get((site / f"{name}.html").as_uri())

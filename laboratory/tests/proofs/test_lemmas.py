@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.theorems.zou2019 import Facts, PaperConstants, constants
-from generic_adam_laboratory.proofs import lemmas
-from generic_adam_laboratory.proofs.paths import Paths, Statement
+from laboratory.tests.proofs import lemmas
+from laboratory.tests.proofs.paths import Paths, Statement
 from tests.theorems import reference
 from tests.theorems.problems import problem_of
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam_laboratory.proofs import lemmas
-from generic_adam_laboratory.proofs.paths import Paths
+from laboratory.tests.proofs import lemmas
+from laboratory.tests.proofs.paths import Paths
 
 VARIANTS = ("w", "e", "root", "maximum")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from generic_adam_laboratory.proofs.paths import Array, Paths, Statement, before, recursion
+from laboratory.tests.proofs.paths import Array, Paths, Statement, before, recursion
 
 if TYPE_CHECKING:
     from generic_adam.theorems.constants import Constants
