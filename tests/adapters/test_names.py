@@ -1,4 +1,4 @@
-"""The lines that docs/torch.md gives for other packages' registries, run with the package or a stand-in for it."""
+"""The lines that docs/train.md gives for other packages' registries, run with the package or a stand-in for it."""
 
 import importlib.util
 import re
@@ -13,7 +13,7 @@ import yaml
 from generic_adam.torch import GenericAdam
 from tests.adapters import timm_package
 
-PAGE = (Path(__file__).parents[2] / "docs" / "torch.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "train.md").read_text(encoding="utf-8")
 
 
 def run(package):

@@ -13,7 +13,7 @@ def blocks(page):
     return re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["check-your-optimizer.md", "torch.md", "watch.md"])
+@pytest.mark.parametrize("page", ["check-your-optimizer.md", "train.md", "watch.md"])
 def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     scope = {}

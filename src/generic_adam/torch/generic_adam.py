@@ -21,7 +21,7 @@ from generic_adam.torch.rules import Coefficient, Rule, UnsupportedError, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
 from generic_adam.torch.tensors import Bucket, Moment, State, state_dtype
 
-# Where rounding has moved v by half a percent with theta_t = 1 - 1/t, as measured: docs/performance-torch.md.
+# Where rounding has moved v by half a percent with theta_t = 1 - 1/t, as measured: docs/performance.md.
 _BLURRED_FROM, _BLURRED_FROM_WITH_FOREACH = 2**20, 2**23
 _ZERO = as_schedule(0)
 # What is added to this is rounded to a multiple of 2^-24, the spacing of doubles there.
