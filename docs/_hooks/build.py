@@ -20,6 +20,7 @@ import method_pages
 import npm_packages
 import pictures
 import public_names
+import readings
 import results_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -49,6 +50,7 @@ def _members(package: str, names: str) -> str:
 
 GENERATORS: dict[str, Callable[[], str]] = {
     **method_pages.GENERATORS,
+    **readings.GENERATORS,
     **results_pages.GENERATORS,
     "errata": errata.sections,
     "house": house.picture,

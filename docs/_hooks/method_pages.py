@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 
 import generic_adam as ga
 from generic_adam.answers.certificates import long_run_rest
@@ -14,7 +12,6 @@ from generic_adam.methods.recipes import Recipe, recipes
 from generic_adam.theorems.certificate import Certificate
 from generic_adam.theorems.horizon import HorizonAnswer
 
-BEFORE = Path(__file__).parents[1] / "assets" / "recipes-before.json"
 BADGES = {"guaranteed": "good", "no guarantee": "bad", "unknown": "open"}
 BOXES = {"guaranteed": "success", "no guarantee": "failure", "unknown": "warning"}
 
@@ -32,7 +29,7 @@ def row(*cells: str) -> str:
 def methods_table() -> str:
     """One line a method of the catalogue, with its defaults."""
     lines = [
-        row("method", "α<sub>t</sub>", "β<sub>t</sub>", "θ<sub>t</sub>", "verdict, rate"),
+        row("method", "lr", "beta1", "beta2", "in the long run"),
         row(*["---"] * 5),
     ]
     for entry in entries():
@@ -93,19 +90,23 @@ def _headline(certificate: Certificate) -> str:
     return f"In the long run: {certificate.long_run}{long_run_rest(certificate)}".replace('"', "'")
 
 
-def recipes_gallery() -> str:
-    """One line a published recipe with its numbers before and after, then a section each, and what is for ever."""
-    before = json.loads(BEFORE.read_text(encoding="utf-8"))
-    found = [(one, ga.certify(one.algorithm), with_facts(one.algorithm)) for one in recipes()]
-    lines, for_ever = [row(*GALLERY), row("---", "--:", "--:", "--:", "--:", "---", "---", "---")], {}
-    for recipe, certificate, granted in found:
-        steps, *numbers, below, provided, without = gallery_row(certificate, granted)
-        earlier = [f"{one:.3g}" for one in before[recipe.name]]
-        moved = (f"{one} → {two}" for one, two in zip(earlier, numbers, strict=True))
-        lines.append(row(f"[{recipe.algorithm.label}](#{recipe.name})", steps, *moved, below, provided, without))
-        for_ever.setdefault(str(granted.long_run), []).append(recipe.algorithm.label)
-    lines += ["", f"**In the long run**, with the same assumptions: {answers_of(for_ever)}.", ""]
-    return "\n".join(lines) + "\n" + "\n\n".join(_recipe_section(*one) for one in found)
+def _answered() -> list[tuple[Recipe, Certificate, Certificate]]:
+    return [(one, ga.certify(one.algorithm), with_facts(one.algorithm)) for one in recipes()]
+
+
+def recipes_table() -> str:
+    """One line a published recipe, and below it the answers for the long run."""
+    lines = [row(*GALLERY), row("---", "--:", "--:", "--:", "--:", "---", "---", "---")]
+    long_run: dict[str, list[str]] = {}
+    for recipe, certificate, granted in _answered():
+        lines.append(row(f"[{recipe.algorithm.label}](#{recipe.name})", *gallery_row(certificate, granted)))
+        long_run.setdefault(str(granted.long_run), []).append(recipe.algorithm.label)
+    return "\n".join([*lines, "", f"**In the long run**, with the same assumptions: {answers_of(long_run)}."])
+
+
+def recipe_sections() -> str:
+    """A section a recipe: its sequences, its guarantee for the run, and the conditions for the long run."""
+    return "\n\n".join(_recipe_section(*one) for one in _answered())
 
 
 def _run(run: HorizonAnswer) -> str:
@@ -148,5 +149,6 @@ def _recipe_section(recipe: Recipe, certificate: Certificate, granted: Certifica
 GENERATORS: dict[str, Callable[[], str]] = {
     "methods-table": methods_table,
     "method-sections": method_sections,
-    "recipes": recipes_gallery,
+    "recipe-sections": recipe_sections,
+    "recipes-table": recipes_table,
 }

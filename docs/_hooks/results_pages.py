@@ -44,6 +44,12 @@ def table_of(path: Path) -> str:
     return re.sub(r"(?m)^\|([^|]+)\|([^|]+)", r"|\2|\1", text) if text.startswith("| v_0 | method |") else text
 
 
+def diagnosis() -> str:
+    """The first table of the benchmark of diagnoses: its measures beside their goals."""
+    text = (RESULTS / "diagnose" / "table.md").read_text(encoding="utf-8")
+    return "".join(re.findall(r"(?m)^\|.*\n", text.partition("\n## ")[0]))
+
+
 def benchmarks() -> str:
     """A section a benchmark: what it asks, its command, its table, the machine and how busy it was."""
     return "\n\n".join(_benchmark(path) for path in sorted((RESULTS / "benchmarks").glob("*.json")))
@@ -94,5 +100,6 @@ def _generators() -> dict[str, Callable[[], str]]:
 GENERATORS: dict[str, Callable[[], str]] = {
     "benchmarks": benchmarks,
     "committed-runs": committed_runs,
+    "diagnosis": diagnosis,
     **_generators(),
 }

@@ -13,7 +13,7 @@ def blocks(page):
     return re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["check-your-optimizer.md", "train.md", "watch.md"])
+@pytest.mark.parametrize("page", ["check.md", "inputs.md", "train.md", "watch.md"])
 def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     scope = {}
@@ -29,7 +29,7 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch, capsys):
 def test_the_files_are_valid_yaml_and_the_workflow_checks():
     import yaml
 
-    text = (DOCS / "check-your-optimizer.md").read_text(encoding="utf-8")
+    text = (DOCS / "ci.md").read_text(encoding="utf-8")
     files = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     (workflow,) = (one for one in map(yaml.safe_load, files) if "jobs" in one)
     steps = workflow["jobs"]["check"]["steps"]

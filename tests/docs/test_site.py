@@ -49,8 +49,8 @@ def test_nothing_on_a_page_comes_from_a_network(site: Path) -> None:
 
 def test_every_page_of_the_navigation_is_there_and_nothing_is_left_to_generate(site: Path) -> None:
     wanted = (
-        "index faq glossary explorer/index theorem-in-pictures methods recipes reproduction errata "
-        "performance api/index how-it-is-built"
+        "index faq glossary explorer/index theorem-in-pictures catalogue reproduction errata "
+        "performance check ci inputs train api/index how-it-is-built"
     )
     for name in wanted.split():
         assert (site / f"{name}.html").is_file(), name
@@ -58,14 +58,13 @@ def test_every_page_of_the_navigation_is_there_and_nothing_is_left_to_generate(s
         assert "generate:" not in path.read_text(encoding="utf-8"), path
 
 
-def test_the_methods_page_lists_the_catalogue_and_the_gallery_the_recipes(site: Path) -> None:
+def test_the_catalogue_lists_the_methods_and_the_recipes(site: Path) -> None:
     from generic_adam.methods import entries
     from generic_adam.methods.recipes import recipe_names
 
-    methods, recipes = ((site / f"{name}.html").read_text(encoding="utf-8") for name in ("methods", "recipes"))
-    assert all(f'id="{entry.name}"' in methods for entry in entries())
-    assert all(f'id="{name}"' in recipes for name in recipe_names())
-    assert methods.count('class="badge') == len(entries())
+    page = (site / "catalogue.html").read_text(encoding="utf-8")
+    assert all(f'id="{name}"' in page for name in [*(entry.name for entry in entries()), *recipe_names()])
+    assert page.count('class="badge') == len(entries())
 
 
 @pytest.mark.parametrize("name", ["theorem-in-pictures", "errata", "api/theorems", "api/reference"])

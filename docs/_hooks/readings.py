@@ -1,0 +1,32 @@
+"""Lists of the optimizers and schedulers that are read, from the tables of the adapters."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from method_pages import row
+
+from generic_adam.adapters.schedulers import FACTORS, RATES
+from generic_adam.adapters.updates import NOT_READ, UPDATES
+
+
+def by_package(names: Iterable[str]) -> str:
+    """One line a package with its names."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(names):
+        package, _, last = name.partition(".")
+        found[package].append(f"`{last}`")
+    return "\n".join([row("package", "names"), row("---", "---"), *(row(one, ", ".join(found[one])) for one in found)])
+
+
+def not_read() -> str:
+    """One line an optimizer that is another algorithm, with the reason."""
+    return "\n".join([row("name", "reason"), row("---", "---"), *(row(f"`{one}`", NOT_READ[one]) for one in NOT_READ)])
+
+
+GENERATORS: dict[str, Callable[[], str]] = {
+    "optimizers-read": lambda: by_package(UPDATES),
+    "optimizers-not-read": not_read,
+    "schedulers-read": lambda: by_package({**FACTORS, **RATES}),
+}
