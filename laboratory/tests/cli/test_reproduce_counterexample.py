@@ -21,10 +21,10 @@ from generic_adam_laboratory.counterexample.study import figure_methods
 from generic_adam_laboratory.runs import checkpoint
 from generic_adam_laboratory.runs.records import damaged_files, read_claims
 
-SMALL = ["--steps", "3e3", "--seeds", "4", "--threads", "1", "--no-turning"]
+SMALL = ["--steps", "3e3", "--seeds", "4", "--threads", "1"]
 FILES = {
     "counterexample.svg", "counterexample.png", "outcomes.md", "records.csv", "outcomes.csv", "claims.json",
-    "claims.md", "manifest.json", "conditions.md",
+    "claims.md", "manifest.json",
 }  # fmt: skip
 
 
@@ -53,10 +53,10 @@ def test_everything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert {row["method"] for row in rows} > set(figure_methods())
     assert all(float(row["x_q10"]) <= float(row["x_q50"]) <= float(row["x_q90"]) for row in rows)
     outcomes = read_rows(tmp_path / "outcomes.csv")
-    assert len(outcomes) == 20 * 4
-    assert len(read_claims(tmp_path)) == 17
+    assert len(outcomes) == 20 * 4 + 4 * 4 + 2, "the open curves ten and a hundred times as long"
+    assert len(read_claims(tmp_path)) == 19
     manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["settings"]["lane_steps"] == 20 * 4 * 3000
+    assert manifest["settings"]["lane_steps"] == 3000 * (20 * 4 + 10 * 4 * 4 + 100 * 2)
     assert manifest["settings"]["problem"]["common_slope"] == -10.0
 
 
@@ -196,11 +196,11 @@ def test_a_figure_that_fails_costs_nothing_that_was_computed(
     with monkeypatch.context() as patch:
         patch.setattr(report, "plot_counterexample", no_space)
         assert reproduce("counterexample", *SMALL, "--out", tmp_path) == 2
-    assert visible(tmp_path) == {"checkpoint-003001.npz"}
+    assert visible(tmp_path) == {"checkpoint-333001.npz"}
     assert reproduce("counterexample", *SMALL, "--out", tmp_path) == 0
     assert visible(tmp_path) == FILES
     manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["settings"]["resumed_from"] == 3001
+    assert manifest["settings"]["resumed_from"] == 333001
     assert set(manifest["files"]) == FILES - {"manifest.json"}
     assert damaged_files(tmp_path, manifest) == []
 
@@ -210,27 +210,15 @@ def test_a_plan_counts_its_lane_steps() -> None:
 
 
 def test_what_the_run_before_left_is_not_taken_for_this_ones(tmp_path: Path) -> None:
-    tiny = ["counterexample", "--quick", "--steps", "20", "--seeds", "1", "--no-peers", "--out", tmp_path]
+    tiny = ["phase-map", "--steps", "20", "--seeds", "1", "--columns", "2", "--rows", "2", "--out", tmp_path]
     assert reproduce(*tiny) == 0
-    assert {"turning.md", "drift.csv"} < visible(tmp_path)
     (tmp_path / "notes.md").write_text("a user's own")
     (tmp_path / ".results-of-mine").mkdir()
-    with (tmp_path / "drift.csv").open("a") as file:
+    with (tmp_path / "best.md").open("a") as file:
         file.write("a user's own line")
-    assert reproduce(*tiny, "--no-turning", "--restart") == 0
-    assert visible(tmp_path) == FILES | {"notes.md", ".results-of-mine", "drift.csv"}
-
-
-def test_a_quick_run_is_not_the_whole_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The drift is measured with a tenth of the lanes."""
-    for small in (
-        ["counterexample", "--steps", "20", "--seeds", "1", "--no-peers"],
-        ["phase-map", "--steps", "20", "--seeds", "1", "--columns", "2", "--rows", "2"],
-    ):
-        out = tmp_path / small[0]
-        assert reproduce(*small, "--quick", "--out", out) == 0
-        assert reproduce(*small, "--out", out) == 2
-        assert "a finished run whose quick is true, this one's is null" in capsys.readouterr().err
+    small = ["counterexample", *SMALL, "--steps", "20", "--seeds", "1", "--no-peers", "--out", tmp_path, "--restart"]
+    assert reproduce(*small) == 0
+    assert visible(tmp_path) == FILES | {"notes.md", ".results-of-mine", "best.md"}
 
 
 def test_a_grid_that_fills_the_memory_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

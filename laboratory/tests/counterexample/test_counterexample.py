@@ -20,7 +20,7 @@ from generic_adam_laboratory.counterexample import (
     gradients_of,
     simulate,
 )
-from generic_adam_laboratory.counterexample.simulation import Simulation, record_times, split
+from generic_adam_laboratory.counterexample.simulation import Simulation, record_times
 
 # Roots and quotients are correctly rounded wherever they are computed, so these schedules have one value at
 # each t.
@@ -168,14 +168,6 @@ def test_bits_depend_on_neither_threads_nor_blocks_nor_lanes(
     assert whole.average_regret[:, :, -1].tobytes() == one.average_regret[:, :, 0].tobytes()
 
 
-def test_chunks_join_to_the_bits_of_the_whole() -> None:
-    whole = simulate(Plan(EXACT, 500, 12))
-    parts = [simulate(Plan(EXACT, 500, range(a, a + 4))) for a in (8, 0, 4)]
-    assert same_bits(LaneRecords.join(parts), whole)
-    with pytest.raises(RunError, match="do not belong together"):
-        LaneRecords.join(parts[:2])
-
-
 def test_all_methods_of_a_replicate_meet_the_same_gradients() -> None:
     # Two labels of one method are two lanes of the same stream.
     records = simulate(Plan({"one": BASE, "two": BASE}, 2000, 3))
@@ -227,14 +219,6 @@ def test_record_times_are_whole_distinct_and_end_at_the_last_step() -> None:
     assert (np.diff(times) > 0).all()
     assert record_times(1).tolist() == [1]
     assert record_times(2).tolist() == [1, 2]
-
-
-@given(st.integers(0, 50), st.integers(1, 500), st.integers(0, 9))
-@settings(max_examples=50, deadline=None)
-def test_split_covers_every_replicate_once(start: int, size: int, parts: int) -> None:
-    pieces = list(split(range(start, start + size), parts))
-    assert [i for piece in pieces for i in piece] == list(range(start, start + size))
-    assert len(pieces) <= max(1, parts)
 
 
 def test_arrival_is_the_time_from_which_x_stays_below() -> None:

@@ -9,10 +9,9 @@ import pytest
 from matplotlib import pyplot as plt
 
 from generic_adam.methods import Algorithm, Method
-from generic_adam_laboratory.counterexample import Counterexample, LaneRecords, Plan, simulate
+from generic_adam_laboratory.counterexample import LaneRecords, Plan, simulate
 from generic_adam_laboratory.counterexample import figures as counterexample
-from generic_adam_laboratory.counterexample.drift import DriftCurve, Estimate
-from generic_adam_laboratory.counterexample.study import PATH, Outcome, Turning, figure_methods
+from generic_adam_laboratory.counterexample.study import Outcome, figure_methods
 from generic_adam_laboratory.runs.records import Occasion
 from generic_adam_laboratory.studies import phase_map
 from generic_adam_laboratory.studies.phase_map import BestPoint, Grid, MapOutcome, PhaseMap, claims
@@ -71,31 +70,12 @@ def test_the_table_of_outcomes() -> None:
     assert [row[4] for row in rows] == ["0 of 3", "2 of 3", "3 of 3", "3 of 3"]
     assert [row[5] for row in rows] == ["0 of 3", "1 of 3", "3 of 3", "3 of 3"]
     assert [row[-1] for row in rows[:2]] == ["not certified", "certified"]
-    measured = dict.fromkeys(methods, (0.5, -0.25))
-    (first, *_) = counterexample.condition_rows(methods, outcome, measured)
-    assert first == ("Adam", "50.0%", "−0.250", "not certified", "0 of 3")
-
-
-def test_the_table_of_turns_says_what_was_not_run() -> None:
-    unseen = Estimate(float("nan"), float("nan"))
-    half, quarter = (PATH[r] for r in sorted(PATH, reverse=True)[2:4])
-    turning = Turning(
-        Estimate(0.9996, 1e-6),
-        ((half, Estimate(1.6e6, 1e4), Estimate(1.58e6, 2e4)), (quarter, Estimate(1.7e11, 2e9), unseen)),
-        (),
-    )
-    assert counterexample.turning_rows(turning) == [
-        ("(a) r = 0.5", "0.505/t^0.5", "1,600,000 ± 10,000", "1,580,000 ± 20,000", "0.988"),
-        ("(a) r = 0.25", "0.2575/t^0.25", "1.70e+11 ± 2e+09", "not run", ""),
-    ]
 
 
 def outcome_of(share: np.ndarray, grid: Grid) -> MapOutcome:
     measured = PhaseMap(grid, 10, 4, 1 - 2 * share, share, share, 0.5 - 0.4 * share, 0.5 - 0.4 * share)
-    drift = DriftCurve(Counterexample())
-    drift.rows = [(1e-4, 1e-3, 1e-6), (1e-2, -0.06, 1e-6), (4.1e-4, -1e-5, 1e-6), (3.9e-4, 1e-5, 1e-6)]
     best = BestPoint(1.0, 0.6, 0.1, 0.12, 0.01, 0.9)
-    return MapOutcome(measured, (best,), drift)
+    return MapOutcome(measured, (best,))
 
 
 def test_the_map_is_drawn_and_its_claims_count_points(tmp_path: Path) -> None:
@@ -103,7 +83,7 @@ def test_the_map_is_drawn_and_its_claims_count_points(tmp_path: Path) -> None:
     share = np.zeros((3, 3))
     share[1, 1] = share[2, 2] = 1.0
     outcome = outcome_of(share, grid)
-    inside, beyond, weighted, outside, _ = claims(outcome)
+    inside, beyond, weighted, outside = claims(outcome)
     assert inside.verdict == "supported"
     assert "1 of 1 points certified by the paper" in inside.evidence
     assert beyond.verdict == "supported"
@@ -112,7 +92,7 @@ def test_the_map_is_drawn_and_its_claims_count_points(tmp_path: Path) -> None:
     assert outside.verdict == "supported"
     assert "1 points outside both" in outside.evidence
     found = claims(outcome_of(np.zeros((3, 3)), grid))
-    assert [claim.verdict for claim in found[:4]] == ["unclear"] * 4
+    assert [claim.verdict for claim in found] == ["unclear"] * 4
     assert next(phase_map.best_rows(outcome))[-1] == "the paper, Theorem W"
     assert list(phase_map.outside_rows(outcome.map)) == [("2", "1.2", "100%", "0.1000")]
     phase_map.write_map(tmp_path, outcome, Occasion("command", {}, 1.0))

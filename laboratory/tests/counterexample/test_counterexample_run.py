@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import re
@@ -289,23 +288,6 @@ def test_the_loops_are_vectorised_and_not_fused() -> None:
     assert "llvm.fma" not in code
 
 
-def test_a_compiled_loop_is_not_kept_beyond_the_loops_that_it_calls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "other.py").write_text("def twice(x):\n    return 2 * x\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    twice = importlib.import_module("other").twice
-
-    def hits() -> int:
-        dispatcher = kernels.compiled(twice)
-        assert dispatcher(3) == 6
-        return sum(dispatcher.stats.cache_hits.values())
-
-    assert (hits(), hits()) == (0, 1)
-    monkeypatch.setattr(kernels, "_OWN", "another file")
-    assert hits() == 0
-
-
 def kernel_cache_script(cache: Path) -> subprocess.CompletedProcess[str]:
     """Run two methods in a fresh process whose compiled loops are kept in `cache`."""
     script = """
@@ -323,19 +305,8 @@ print(simulate(Plan({"m": Method("0.5/sqrt(t)", 0.9, 0.99)}, 50)).final_x("m")[0
     )
 
 
-@pytest.mark.slow
-def test_a_damaged_or_unusable_kernel_cache_is_compiled_again(tmp_path: Path) -> None:
-    expected = kernel_cache_script(tmp_path / "cache").stdout
-    files = sorted(path for path in (tmp_path / "cache").rglob("*.nb?"))
-    assert files
-    for number, path in enumerate(files):
-        raw = path.read_bytes()
-        path.write_bytes((raw[: len(raw) // 2], b"", b"rubbish", bytes(len(raw)))[number % 4])
-    for path in files[::5]:
-        if path.suffix == ".nbc":
-            path.write_bytes(path.read_bytes() + b"x")
-    damaged = kernel_cache_script(tmp_path / "cache")
-    assert (damaged.returncode, damaged.stdout) == (0, expected), damaged.stderr
+def test_without_a_place_for_the_kernels_they_are_compiled_again(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     nowhere = kernel_cache_script(tmp_path / "file" / "cache")
-    assert (nowhere.returncode, nowhere.stdout) == (0, expected), nowhere.stderr
+    expected = simulate(Plan({"m": Method("0.5/sqrt(t)", 0.9, 0.99)}, 50)).final_x("m")[0].hex()
+    assert (nowhere.returncode, nowhere.stdout.strip()) == (0, expected), nowhere.stderr

@@ -7,11 +7,9 @@ import pytest
 
 import generic_adam as ga
 from generic_adam.errors import RunError
-from generic_adam_laboratory.counterexample import Counterexample, Plan, simulate
-from generic_adam_laboratory.counterexample.drift import DriftCurve, limit_drift
+from generic_adam_laboratory.counterexample import Plan, simulate
 from generic_adam_laboratory.studies.phase_map import (
     Grid,
-    MapOutcome,
     PhaseMap,
     in_papers_region,
     in_weighted_region,
@@ -105,21 +103,10 @@ def test_what_no_theorem_covers_and_arrives_is_listed() -> None:
     assert outside_and_arriving(made_up(share, grid)) == [(2.0, 1.2)]
 
 
-def test_the_displacement_is_the_integral_of_the_drift() -> None:
-    drift = DriftCurve(Counterexample())
-    drift.rows = [(1e-12, limit_drift(Counterexample()), 1e-9), (1.0, limit_drift(Counterexample()), 1e-9)]
-    outcome = MapOutcome(made_up(np.zeros((2, 2)), Grid.regular(2, 2)), (), drift)
-    found = outcome.displacement(np.array([0.5, 2.0]), np.array([0.0, 0.5]))
-    # Constant drift d: 0.5 d (T - 1) for s = 0 and d (sqrt(T) - 1) for s = 1/2.
-    d = limit_drift(Counterexample())
-    np.testing.assert_allclose(found[0], 0.5 * d * (1e6 - 1), rtol=1e-3)
-    np.testing.assert_allclose(found[1], d * (1e3 - 1), rtol=1e-3)
-
-
 def test_the_best_points_are_measured_on_fresh_streams() -> None:
     grid = Grid((0.5, 1.0), (0.4, 0.6))
     plan = grid.plan(steps=300, replicates=3, seed=2)
-    outcome = run_map(grid, plan, is_quick=True)
+    outcome = run_map(grid, plan)
     assert {(one.r, one.s) for one in outcome.best} == set(grid.points)
     assert [one.mean for one in outcome.best] == sorted(one.mean for one in outcome.best)
     first = outcome.best[0]

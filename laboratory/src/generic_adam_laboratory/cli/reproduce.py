@@ -71,10 +71,8 @@ def counterexample(
     form: Annotated[str, typer.Option(help="stochastic (the paper's) or deterministic.")] = "stochastic",
     as_printed: Annotated[bool, typer.Option("--as-printed", help="The paper's misprint, +10x.")] = False,
     peers: Annotated[bool, typer.Option(help="Also AMSGrad, Padam, AdaShift, RMSProp and AdaGrad.")] = True,
-    turning: Annotated[bool, typer.Option(help="Also the slow curves to 10 T: when each r turns.")] = True,
     seed: Seed = 0,
     threads: Threads = None,
-    scheduler: Scheduler = None,
     restart: Restart = False,
 ) -> None:
     """Reproduce Figure 1: Generic Adam on the counterexample of Reddi, Kale and Kumar.
@@ -91,13 +89,13 @@ def counterexample(
         problem=Counterexample(form=form, as_printed=as_printed),
         seed=seed,
     )
-    study = studies.Study(plan, is_quick=quick, with_turning=turning)
-    flags = {"as-printed": as_printed, "no-peers": not peers, "quick": quick, "no-turning": not turning}
+    study = studies.Study(plan)
+    flags = {"as-printed": as_printed, "no-peers": not peers}
     values = {"seeds": len(plan.replicate_range), "steps": plan.steps, "seed": seed, "form": form}
     command = _command("counterexample", values, flags)
 
     compute, write = partial(studies.run_study, study), partial(figures.write_study, study)
-    _reproduce(command, study.identity, study.lane_steps, compute, write, out, threads, scheduler, restart)
+    _reproduce(command, study.identity, study.lane_steps, compute, write, out, restart, threads)
 
 
 @reproduce.command("phase-map", epilog=_EXAMPLE.format("phase-map"))
@@ -110,7 +108,6 @@ def phase_map(
     quick: Quick = False,
     seed: Seed = 0,
     threads: Threads = None,
-    scheduler: Scheduler = None,
     restart: Restart = False,
 ) -> None:
     """Map where Generic Adam converges on the counterexample, against where the theory says so.
@@ -123,12 +120,12 @@ def phase_map(
     rows = (13 if quick else 25) if rows is None else rows
     grid = maps.Grid.regular(columns, rows)
     plan = grid.plan(_whole(steps, 1e5 if quick else 1e7), seeds, seed)
-    settings = maps.identity(grid, plan, is_quick=quick)
+    settings = maps.identity(grid, plan)
     values = {"seeds": seeds, "steps": plan.steps, "seed": seed, "columns": columns, "rows": rows}
-    command = _command("phase-map", values, {"quick": quick})
+    command = _command("phase-map", values, {})
 
-    compute = partial(maps.run_map, grid, plan, is_quick=quick)
-    _reproduce(command, settings, plan.lane_steps, compute, maps.write_map, out, threads, scheduler, restart)
+    compute = partial(maps.run_map, grid, plan)
+    _reproduce(command, settings, plan.lane_steps, compute, maps.write_map, out, restart, threads)
 
 
 @reproduce.command(epilog=_EXAMPLE.format("bound"))
@@ -157,7 +154,7 @@ def bound(
         return bounds.run_measurements(well, total, seeds, seed, progress=progress, run=run)
 
     lane_steps = total * seeds * len(bounds.MEMBERS)
-    _reproduce(command, settings, lane_steps, compute, bounds.write_measurements, out, 1, None, restart)
+    _reproduce(command, settings, lane_steps, compute, bounds.write_measurements, out, restart)
 
 
 @reproduce.command(epilog=_EXAMPLE.format("haywire"))
@@ -183,7 +180,7 @@ def haywire(
         return story.run_haywire(total, seeds, carried, run=run, progress=progress)
 
     lane_steps = total * seeds * len(story.CHANGES)
-    _reproduce(command, settings, lane_steps, compute, story.write_haywire, out, 1, None, restart)
+    _reproduce(command, settings, lane_steps, compute, story.write_haywire, out, restart)
 
 
 @reproduce.command(epilog=_EXAMPLE.format("verify"))
@@ -206,7 +203,7 @@ def verify(
     def compute(progress: Callable[[int, int], None], **_: Any) -> Any:
         return zoos.run_verify(fuzz, seed, progress)
 
-    _reproduce(command, {"fuzz": fuzz, "seed": seed}, fuzz, compute, zoos.write_verify, out, 1, None, restart)
+    _reproduce(command, {"fuzz": fuzz, "seed": seed}, fuzz, compute, zoos.write_verify, out, restart)
 
 
 @reproduce.command(epilog=_EXAMPLE.format("floors"))
@@ -234,7 +231,7 @@ def floors(
     settings = {"seeds": seeds, "lr": measured.LR, "beta1": measured.BETA1, "rate": measured.RATE}
     command = _command("floors", {"seeds": seeds}, {"quick": quick})
     lane_steps = sum(case.steps for case in made)
-    _reproduce(command, settings | {"quick": quick}, lane_steps, compute, measured.write_floors, out, 1, None, restart)
+    _reproduce(command, settings | {"quick": quick}, lane_steps, compute, measured.write_floors, out, restart)
 
 
 @reproduce.command(epilog=_EXAMPLE.format("diagnose"))
@@ -279,9 +276,8 @@ def _reproduce(
     compute: Callable[..., Any],
     write: Callable[[Path, Any, Occasion], object],
     out: Path,
-    threads: int | None,
-    scheduler: str | None,
     restart: bool,
+    threads: int | None = 1,
 ) -> None:
     """Compute in a directory of its own and publish, or say how to go on: `compute` finds, `write` fills a folder.
 
@@ -294,15 +290,14 @@ def _reproduce(
     begun = time.perf_counter()
     again = f"go on with: {command} --out {shlex.quote(str(out))}"
     anew = f"{again} --restart" if restart else again  # before there is a checkpoint --out still holds another run
-    with open_run(out, identity, restart=restart, hold_signals=scheduler is None) as run:
-        lost = "; of a run on a cluster nothing is kept before its end" if scheduler else ""
-        say_if_interrupted(f"interrupted{lost}; {anew}")
+    with open_run(out, identity, restart=restart) as run:
+        say_if_interrupted(f"interrupted; {anew}")
         if run.is_finished:
             typer.echo(f"{run.directory} holds this run, finished; --restart runs it again")
             return
         try:
             threads = os.cpu_count() or 1 if threads is None else threads
-            found, timing = _compute(compute, lane_steps, run, threads, scheduler)
+            found, timing = _compute(compute, lane_steps, run, threads)
         except (Paused, OSError) as stop:
             if run.signals.number is None:
                 raise
@@ -328,43 +323,35 @@ def _print_results(command: str, written: Sequence[Path]) -> None:
     typer.echo("\n".join(f"wrote {path}" for path in written))
 
 
-def _compute(
-    compute: Callable[..., Any], lane_steps: int, run: Run, threads: int, scheduler: str | None
-) -> tuple[Any, dict[str, Any]]:
-    """Print the findings, the time they took and the machine."""
+def _compute(compute: Callable[..., Any], lane_steps: int, run: Run, threads: int) -> tuple[Any, dict[str, Any]]:
+    """Return the findings, with the time they took and on how many threads."""
     from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
     from generic_adam_laboratory.counterexample import compile_kernels
-    from generic_adam_laboratory.counterexample.simulation import Elsewhere, Simulation, simulate_on_cluster
 
     console = make_console(stderr=True)
     with console.status("compiling the inner loops (kept for later runs)"):
         compiling = compile_kernels()
-    begun, worked = time.perf_counter(), time.process_time()
-    simulating = partial(Simulation, threads=threads)
-    if scheduler is not None:
-        simulating = partial(Elsewhere, by=partial(simulate_on_cluster, address=scheduler, tell=console.print))
+    worked = time.process_time()
     columns = (f"{lane_steps:.1e} lane-steps", BarColumn(12), MofNCompleteColumn(), TimeRemainingColumn())
     with make_progress(*columns) as bar:
         task = bar.add_task("steps", total=None)
         found = compute(
-            run=run if scheduler is None else None,  # of a run on a cluster nothing is kept before its end
-            simulating=simulating,
+            run=run,
+            threads=threads,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     how = "begun anew" if run.resumed_from is None else "taken up at the checkpoint before it"
     for complaint in run.complaints:
         console.print(f"warning: {complaint}; the run was {how}")
-    seconds = run.seconds if scheduler is None else time.perf_counter() - begun
     console.print(
-        f"{lane_steps:,} lane-steps and what belongs to them in {seconds:.1f} s on {threads} "
+        f"{lane_steps:,} lane-steps and what belongs to them in {run.seconds:.1f} s on {threads} "
         f"thread{'s' if threads > 1 else ''}; compiling took {compiling:.1f} s before that"
     )
     return found, {
         "lane_steps": lane_steps,
-        "simulation_seconds": round(seconds, 3),
+        "simulation_seconds": round(run.seconds, 3),
         "threads": threads,
-        "scheduler": scheduler,
         "resumed_from": run.resumed_from,
         "compile_seconds": round(compiling, 3),
         # Of this command, whatever else the machine did: over the number of cores, the time on an idle one.

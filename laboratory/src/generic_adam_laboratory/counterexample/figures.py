@@ -1,10 +1,8 @@
-"""The counterexample in figures and tables: ten curves with their bands, who arrives, when each turns."""
+"""The counterexample in figures and tables: ten curves with their bands, and who arrives."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +10,6 @@ import numpy as np
 
 import generic_adam as ga
 from generic_adam.answers.figures import GREY, PALETTE, along_path, drawing, save_figure
-from generic_adam_laboratory.counterexample.drift import divisor_table
 from generic_adam_laboratory.counterexample.simulation import LaneRecords, Subject, algorithm_of
 from generic_adam_laboratory.counterexample.study import (
     ARRIVED,
@@ -21,7 +18,6 @@ from generic_adam_laboratory.counterexample.study import (
     QUANTILES,
     Outcome,
     Study,
-    Turning,
     claims,
 )
 from generic_adam_laboratory.runs.records import Occasion, write_results
@@ -37,7 +33,6 @@ def write_study(study: Study, folder: Path, outcome: Outcome, occasion: Occasion
     """Write everything a reader needs: figure, records, tables, claims, manifest."""
     plan, records = study.plan, outcome.records
     plot_counterexample(records, folder / "counterexample")
-    measured = divisor_table(plan.methods, plan.problem, steps=min(plan.steps, 10**6), seed=plan.seed)
     quantiles = [f"{name}_q{round(100 * q)}" for name in ("x", "average_regret") for q in QUANTILES]
     tables: dict[str, Any] = {
         "records.csv": (("method", "t", *quantiles), _quantile_rows(records)),
@@ -46,17 +41,7 @@ def write_study(study: Study, folder: Path, outcome: Outcome, occasion: Occasion
             ("method", "T", "x_T: median", "10–90 %", "x_T < 0", "x_T ≤ −0.9", "R(T)/T: median", "theory"),
             outcome_rows(plan.methods, outcome),
         ),
-        "conditions.md": (
-            ("method", "Γ_t < 0", "correlation of v_t and g_t²", "theory", "x_T < 0"),
-            condition_rows(plan.methods, outcome, measured),
-        ),
     }
-    if outcome.turning is not None:
-        headings = ("curve", "1 − θ_t", "t* predicted", "t* seen", "seen / predicted")
-        tables["turning.md"] = (headings, turning_rows(outcome.turning))
-        tables["drift.csv"] = (("one_minus_theta", "drift", "error"), outcome.turning.drift)
-        star = asdict(outcome.turning.theta_star)
-        occasion = replace(occasion, settings={**occasion.settings, "theta_star": star})
     write_results(folder, occasion, tables, claims(outcome, plan.problem))
 
 
@@ -69,31 +54,6 @@ def outcome_rows(methods: Mapping[str, Subject], outcome: Outcome) -> Iterator[t
             going, arrived = (f"{int(lanes.sum())} of {x.size}" for lanes in (x < MIDDLE, x <= ARRIVED))
             last, pays = f"{int(records.times[-1]):,}", f"{np.median(regret):.4f}"
             yield label, last, median, f"{low} … {high}", going, arrived, pays, _theory(methods[label])
-
-
-def condition_rows(
-    methods: Mapping[str, Subject], outcome: Outcome, measured: Mapping[str, tuple[float, float]]
-) -> list[tuple[str, ...]]:
-    """Put (C1), (C3), the certificate and the outcome of each method side by side."""
-    rows: list[tuple[str, ...]] = []
-    for label, subject in methods.items():
-        share, correlation = measured[label]
-        x = outcome.records.final_x(label)
-        measures = ("–", "–") if math.isnan(share) else (f"{share:.1%}", _signed(correlation))
-        rows.append((label, *measures, _theory(subject), f"{int((x < MIDDLE).sum())} of {x.size}"))
-    return rows
-
-
-def turning_rows(turning: Turning) -> list[tuple[str, ...]]:
-    """Put the predicted steps beside those at which the lanes were seen to turn."""
-    rows: list[tuple[str, ...]] = []
-    for curve, expected, seen in turning.rows:
-        is_seen = math.isfinite(seen.value)
-        rest = f"{float(curve.numerator):g}/t" + ("" if curve.r == 1 else f"^{float(curve.r):g}")
-        predicted = f"{expected.value:.2e} ± {expected.error:.0e}" if expected.value > 1e9 else str(expected)
-        ratio = f"{seen.value / expected.value:.3f}" if is_seen else ""
-        rows.append((curve.label, rest, predicted, str(seen) if is_seen else "not run", ratio))
-    return rows
 
 
 def _signed(value: float) -> str:

@@ -6,11 +6,10 @@ values of a sequence are computed once a block and shared by all lanes and all m
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -22,7 +21,6 @@ from numpy.typing import NDArray
 from generic_adam.errors import RunError
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule, Subtract, as_schedule, sqrt
-from generic_adam_laboratory.backends import dask_pool
 from generic_adam_laboratory.counterexample import kernels
 from generic_adam_laboratory.counterexample.problem import Counterexample, Form, GradientStream
 from generic_adam_laboratory.runs.run import Progress, Run, Work, carry_out
@@ -243,20 +241,6 @@ class LaneRecords:
         first = np.where(above.any(axis=0), last_above + 1, 0)
         return np.append(self.times.astype(np.float64), np.inf)[first]
 
-    @staticmethod
-    def join(parts: Sequence[LaneRecords]) -> LaneRecords:
-        """Put records of neighbouring replicates together, whatever the order in which they came."""
-        parts = sorted(parts, key=lambda part: part.replicates.start)
-        replicates = parts[0].replicates
-        for part in parts[1:]:
-            if part.replicates.start != replicates.stop or part.labels != parts[0].labels:
-                raise RunError(f"records of replicates {replicates} and {part.replicates} do not belong together")
-            replicates = range(replicates.start, part.replicates.stop)
-        x, regret = (
-            np.concatenate([getattr(part, name) for part in parts], axis=2) for name in ("x", "average_regret")
-        )
-        return LaneRecords(parts[0].times, parts[0].labels, replicates, x, regret)
-
 
 class Simulation(Work):
     """A simulation in progress: `advance` carries it over one block, `records` reads what was recorded."""
@@ -347,33 +331,6 @@ class Simulation(Work):
         return LaneRecords(self.times, tuple(self.plan.methods), self.plan.replicate_range, self.x, regret)
 
 
-class Elsewhere(Work):
-    """A plan that others simulate, on a cluster say, in one go; `by` gives its records."""
-
-    def __init__(self, plan: Plan, by: Callable[[Plan], LaneRecords]) -> None:
-        self.plan, self.steps, self._by, self.state = plan, plan.steps, by, {}
-
-    def advance(self) -> None:
-        """Have it simulated."""
-        self._records, self.next_t = self._by(self.plan), self.steps + 1
-
-    def records(self) -> LaneRecords:
-        """Return what came back."""
-        return self._records
-
-
-Lanes = Simulation | Elsewhere
-"""A plan that is being simulated."""
-
-
-def split(replicates: range, parts: int) -> Iterator[range]:
-    """Cut a range into at most `parts` neighbouring ones, of sizes that are multiples of four."""
-    size = math.ceil(len(replicates) / max(1, parts))
-    size += -size % 4  # a vector holds four lanes
-    for start in range(replicates.start, replicates.stop, size):
-        yield range(start, min(start + size, replicates.stop))
-
-
 def _check_memory(plan: Plan, rules: Sequence[Rule], recorded: int) -> None:
     """Refuse a plan that cannot fit, before the machine begins to swap; not every system tells."""
     lanes = len(plan.replicate_range)
@@ -414,31 +371,3 @@ def compile_kernels() -> float:
     for form in Form:
         simulate(Plan({"Generic Adam": method}, steps=1, problem=Counterexample(form=form)))
     return time.perf_counter() - start
-
-
-def simulate_on_cluster(
-    plan: Plan,
-    address: str,
-    *,
-    chunks: int | None = None,
-    progress: Progress | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-) -> LaneRecords:
-    """Simulate lanes on a Dask cluster, whose workers need this package: chunks of replicates are its tasks.
-
-    A chunk's result depends on the plan and its replicates alone, so a worker may die, be replaced or be
-    given another cut of the lanes: the records are bit for bit those of `simulate(plan)`. By default there are two
-    chunks for each thread of the cluster, so that a slow or lost worker costs a part of its share.
-    """
-    records: list[LaneRecords] = []
-    lanes = 0
-    with dask_pool(address, tell) as pool:
-        parts = split(plan.replicate_range, chunks or 2 * pool.width)
-        # One thread each, for Dask runs as many tasks at a time as a worker has threads.
-        tasks = [pool.submit(simulate, replace(plan, replicates=part)) for part in parts]
-        for done in pool.completed(tasks):
-            records.append(done.result())
-            lanes += len(records[-1].replicates)
-            if progress is not None:
-                progress(plan.steps * lanes // len(plan.replicate_range), plan.steps)
-    return LaneRecords.join(records)

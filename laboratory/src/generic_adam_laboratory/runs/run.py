@@ -233,18 +233,15 @@ def _decode(payload: bytes) -> dict[str, Any]:
 
 
 @contextmanager
-def open_run(
-    out: str | os.PathLike[str], identity: Mapping[str, Any], *, restart: bool = False, hold_signals: bool = True
-) -> Iterator[Run]:
-    """Take a directory for a run, or make it; `restart` forgets what it holds. Signals pause unless they are not held.
+def open_run(out: str | os.PathLike[str], identity: Mapping[str, Any], *, restart: bool = False) -> Iterator[Run]:
+    """Take a directory for a run, or make it; `restart` forgets what it holds. Signals pause the run.
 
     Raises:
       OutputError: it cannot be written, another process holds it, or it holds another run.
     """
     directory, signals = ensure_output_directory(out), Signals()
     plain = json.loads(json.dumps(identity))
-    # Signals reach the main thread alone: elsewhere (in a worker of a cluster) there is nothing to hold.
-    is_held = hold_signals and threading.current_thread() is threading.main_thread()
+    is_held = threading.current_thread() is threading.main_thread()  # signals reach no other
     with exclusive(directory):
         if restart:
             checkpoint.remove_all(directory)

@@ -10,7 +10,7 @@ for a minimum over a thousand medians of eight is mostly luck.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,7 @@ from generic_adam.errors import RunError
 from generic_adam.methods import Method
 from generic_adam.methods import power_family as power_family_of
 from generic_adam_laboratory.counterexample import LaneRecords, Plan
-from generic_adam_laboratory.counterexample.drift import STEPS as DRIFT_STEPS
-from generic_adam_laboratory.counterexample.drift import DriftCurve, Estimate
-from generic_adam_laboratory.counterexample.simulation import Lanes, Simulation
+from generic_adam_laboratory.counterexample.simulation import Simulation
 from generic_adam_laboratory.counterexample.study import ARRIVED, PAPER_BETA
 from generic_adam_laboratory.runs.records import Claim, Occasion, write_results
 from generic_adam_laboratory.runs.run import Progress, Run, Stages, carry_out
@@ -41,8 +39,6 @@ MOST_POINTS = 10**4
 BEST, BEST_SEEDS = 20, 200
 MOSTLY = 0.75
 """A point goes (arrives) if this share of its lanes does."""
-NOISY_BELOW = 0.3
-"""For smaller s the steps shrink so slowly that x never settles."""
 
 
 def point_label(r: float, s: float) -> str:
@@ -155,53 +151,30 @@ class BestPoint:
 
 @dataclass(frozen=True)
 class MapOutcome:
-    """The map, its best points on fresh streams (the lowest mean regret first), and the measured drift."""
+    """The map, and its best points on fresh streams (the lowest mean regret first)."""
 
     map: PhaseMap
     best: tuple[BestPoint, ...]
-    drift: DriftCurve
-
-    def displacement(self, r: Floats, s: Floats) -> Floats:
-        r"""Return how far x would go down by T after its turn, $\int 0.5\,t^{-s} \max(\delta(c/t^r), 0) dt$, s by r.
-
-        Where it is 1 a lane that waits at +1 reaches 0.
-        """
-        t = np.geomspace(1, self.map.steps, 2000)
-        width = np.gradient(t)  # of the trapezoidal rule, but for its ends
-        width[[0, -1]] /= 2
-        drift = np.array([self.drift.drift(np.minimum(numerator(one) / np.maximum(t, 2) ** one, 1)) for one in r])
-        weights = 0.5 * t ** -s[:, np.newaxis] * width
-        return weights @ np.maximum(drift, 0).T
 
 
 def run_map(
-    grid: Grid,
-    plan: Plan,
-    *,
-    is_quick: bool = False,
-    simulating: Callable[[Plan], Lanes] = Simulation,
-    progress: Progress | None = None,
-    run: Run | None = None,
+    grid: Grid, plan: Plan, *, threads: int = 1, progress: Progress | None = None, run: Run | None = None
 ) -> MapOutcome:
-    """Simulate a map (`grid.plan(...)`), its best points again, and the drift; or what is left of them in a run.
-
-    A quick one measures the drift with a tenth of the steps.
-    """
-    lanes, first = simulating(plan), plan.replicate_range.stop
+    """Simulate a map (`grid.plan(...)`) and its best points again, or what is left of them in a run."""
+    lanes, first = Simulation(plan, threads), plan.replicate_range.stop
 
     def best() -> list[tuple[float, float]]:
         return PhaseMap.from_records(grid, lanes.records()).best(BEST)
 
-    def fresh() -> Lanes:
-        return simulating(replace(plan, methods=_members(best()), replicates=range(first, first + BEST_SEEDS)))
+    def fresh() -> Simulation:
+        return Simulation(replace(plan, methods=_members(best()), replicates=range(first, first + BEST_SEEDS)), threads)
 
-    drift = DriftCurve(plan.problem, steps=DRIFT_STEPS // (10 if is_quick else 1))
-    stages = Stages(lanes, (plan.steps, fresh), drift)
+    stages = Stages(lanes, (plan.steps, fresh))
     carry_out(stages, run, progress)
     again: Any = stages.works[1]
     found = [BestPoint.of(r, s, again.records()) for r, s in best()]
     whole = PhaseMap.from_records(grid, lanes.records())
-    return MapOutcome(whole, tuple(sorted(found, key=lambda one: one.mean)), drift)
+    return MapOutcome(whole, tuple(sorted(found, key=lambda one: one.mean)))
 
 
 def outside_and_arriving(measured: PhaseMap) -> list[tuple[float, float]]:
@@ -220,10 +193,6 @@ def claims(outcome: MapOutcome) -> list[Claim]:
     paper, weighted = grid.where(in_papers_region), grid.where(in_weighted_region)
     where = f"at T = {measured.steps:,} with {measured.replicates} seeds a point"
     beyond = outside_and_arriving(measured)
-    predicted = outcome.displacement(np.array(grid.r), np.array(grid.s)) >= 1
-    settled = np.array(grid.s)[:, np.newaxis] >= NOISY_BELOW
-    decided = (right | wrong) & settled
-    agrees = int((decided & (predicted == right)).sum())
     return [
         Claim(
             "Inside 0 < r <= 2s < 2 Generic Adam goes to -1.",
@@ -251,13 +220,6 @@ def claims(outcome: MapOutcome) -> list[Claim]:
             f"{where}: {len(beyond)} points outside both have x ≤ {ARRIVED} in at least {MOSTLY:.0%} of the "
             f"seeds, of {int((~(paper | weighted)).sum())} outside and {int(arrived.sum())} that arrive",
         ),
-        Claim(
-            "The drift at frozen theta says where x < 0 by T.",
-            "beyond the paper",
-            "supported" if decided.any() and agrees >= 0.95 * decided.sum() else "unclear",
-            f"{where}: of {int(decided.sum())} points with s ≥ {NOISY_BELOW:g} whose seeds agree, {agrees} "
-            "are where the measured drift puts them",
-        ),
     ]
 
 
@@ -273,10 +235,10 @@ def _inside(region: Flags, right: Flags) -> str:
     return "supported" if region.any() and right[region].all() else "unclear"
 
 
-def identity(grid: Grid, plan: Plan, *, is_quick: bool = False) -> dict[str, Any]:
-    """Return the settings as plain types; the methods follow from r and s, and an older map has no `quick`."""
+def identity(grid: Grid, plan: Plan) -> dict[str, Any]:
+    """Return the settings as plain types; the methods follow from r and s."""
     settings = {key: value for key, value in plan.settings().items() if key != "methods"}
-    return settings | {"r": list(grid.r), "s": list(grid.s), "quick": is_quick or None}
+    return settings | {"r": list(grid.r), "s": list(grid.s)}
 
 
 # Tables and figure ----------------------------------------------------------------------------------------
@@ -297,9 +259,7 @@ def write_map(folder: Path, outcome: MapOutcome, occasion: Occasion) -> None:
         ),
         "outside.md": (("r", "s", "x_T ≤ −0.9", "R(T)/T: median"), outside_rows(outcome.map)),
     }
-    star = Estimate(1 - outcome.drift.zero.value, outcome.drift.zero.error)
-    settings = {**occasion.settings, "theta_star": asdict(star)}
-    write_results(folder, replace(occasion, settings=settings), tables, claims(outcome))
+    write_results(folder, occasion, tables, claims(outcome))
 
 
 def best_rows(outcome: MapOutcome) -> Iterator[tuple[str, ...]]:
@@ -345,7 +305,7 @@ def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
         scale = figure.colorbar(pays, ax=below, label="median R(T)/T", format="{x:.2g}")
         scale.ax.yaxis.set_minor_formatter("{x:.2g}")
         for axes, title in ((above, "where it ends"), (below, "what it pays")):
-            _outline(axes, outcome)
+            _outline(axes, measured.grid)
             axes.set_title(title)
         below.set_xlabel(r"r   in   $\theta_t = 1 - \min(1, 0.01 + 0.99\,r)/\max(t,2)^r$")
         above.text(
@@ -356,7 +316,7 @@ def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
         return save_figure(figure, stem)
 
 
-def _outline(axes: Axes, outcome: MapOutcome) -> None:
+def _outline(axes: Axes, grid: Grid) -> None:
     from matplotlib.patheffects import AbstractPathEffect, withStroke
 
     # The lower map is dark where the lines are.
@@ -368,11 +328,7 @@ def _outline(axes: Axes, outcome: MapOutcome) -> None:
         axes.plot(
             *corners.T, color="black", linewidth=1.6, linestyle=dashes, clip_on=False, label=label, path_effects=halo
         )
-    r, s = np.linspace(0.01, 2, 160), np.linspace(0, 1.2, 97)
-    turn = axes.contour(r, s, outcome.displacement(r, s), levels=[1.0], colors=["#7A1FA2"], linewidths=2.0)
-    turn.set_path_effects(halo)
-    axes.plot([], [], color="#7A1FA2", linewidth=2.0, label=r"x = 0 at T, by the drift at frozen $\theta$")
     axes.set_ylabel(r"s   in   $\alpha_t = 0.5/t^s$")
-    axes.set_xlim(outcome.map.grid.r[0], outcome.map.grid.r[-1])
-    axes.set_ylim(outcome.map.grid.s[0], outcome.map.grid.s[-1])
+    axes.set_xlim(grid.r[0], grid.r[-1])
+    axes.set_ylim(grid.s[0], grid.s[-1])
     axes.grid(visible=False)
