@@ -69,7 +69,7 @@ def test_other_import_errors_are_let_through():
         ("torch", "import generic_adam as ga; ga.torch", "torch"),
         ("optax", "import generic_adam.optax", "optax"),
         ("jax", "import generic_adam.optax", "optax"),
-        ("torch", "import generic_adam.adapters.rates", "torch"),
+        ("torch", "import generic_adam.adapters.torch", "torch"),
         ("matplotlib", "from generic_adam.answers.figures import house_style as s; s().__enter__()", "plots"),
     ],
 )

@@ -27,7 +27,7 @@ class OutputError(RunError):
 
 @contextmanager
 def writing(what: object) -> Iterator[None]:
-    """What the system refuses in the block is an `OutputError` that names what could not be written."""
+    """Raise an `OutputError` that names the file where the system refuses to write it in the block."""
     try:
         yield
     except OSError as error:

@@ -23,7 +23,7 @@ Projection = Callable[[Array], ArrayLike]
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What an algorithm went through in T steps.
+    """The path of an algorithm over T steps.
 
     Attributes:
         points: x_1, ..., x_{T+1}, along the first axis.

@@ -11,7 +11,6 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 import generic_adam as ga
 from generic_adam.adapters.torch import read
 from generic_adam.errors import OptimizerError
-from generic_adam.schedules import has_callable
 from generic_adam.torch import GenericAdam
 
 
@@ -96,15 +95,6 @@ def test_a_rate_that_is_none_is_refused_in_one_line(rate):
     with pytest.raises(ga.GenericAdamError) as caught:
         ga.certify(optimizer)
     assert "\n" not in str(caught.value)
-
-
-def test_a_class_with_a_replaced_function_is_tried_out(monkeypatch):
-    plain = torch_lr.CosineAnnealingLR.get_lr
-    monkeypatch.setattr(torch_lr.CosineAnnealingLR, "get_lr", lambda self: [max(rate, 0.01) for rate in plain(self)])
-    optimizer = adam()
-    alpha = read(optimizer, torch_lr.CosineAnnealingLR(optimizer, 2_000)).method.alpha
-    assert has_callable(alpha)
-    assert alpha(2_001) == pytest.approx(0.01 * (1 - 0.999**2_001) ** 0.5)
 
 
 class Moves(torch_lr.LRScheduler):

@@ -97,33 +97,13 @@ def test_weight_decay_has_the_default_of_the_class(target, decay, bits, tmp_path
     assert read_block(tmp_path, _target_=target, lr=0.5, weight_decay=0.1).decay(1) == pytest.approx(0.05)
 
 
-@pytest.mark.parametrize("correct", [True, False])
-def test_transformers_own_adamw(correct, tmp_path):
-    given = {"_target_": "transformers.AdamW", "lr": 0.1, "correct_bias": correct}
-    found = read_block(tmp_path, **given, weight_decay=0.5)
-    x, m, v = 1.0, 0.0, 0.0
-    y, n, w = 1.0, 0.0, 0.0
-    for t in range(1, 30):
-        g = math.sin(t)
-        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
-        step = 0.1 * (math.sqrt(1 - 0.999**t) / (1 - 0.9**t) if correct else 1)
-        x -= step * m / (math.sqrt(v) + 1e-6)
-        x -= 0.1 * 0.5 * x
-        beta, theta = found.method.beta(t), found.method.theta(t)
-        n, w = beta * n + (1 - beta) * g, theta * w + (1 - theta) * g * g
-        y = (1 - found.decay(t)) * y - found.method.alpha(t) * n / (math.sqrt(w) + found.eps(t))
-        assert y == pytest.approx(x, rel=1e-12)
-    assert read_block(tmp_path, **given).decay(1) == 0
-
-
 def test_adafactor_by_name_has_steps_of_its_own(tmp_path):
     for package in ("transformers.optimization", "timm.optim"):
         found = read_block(tmp_path, _target_=f"{package}.Adafactor")
         assert found.method.alpha(40_000) == pytest.approx(1 / 200)
         assert len(found.outside) == 1  # scaled by the parameters
-    assert read_block(tmp_path, _target_="timm.optim.Adafactor", lr=0.1).method.alpha(40_000) == 0.1
-    with pytest.raises(OptimizerError, match="takes no lr beside relative_step"):
-        read_block(tmp_path, _target_="transformers.Adafactor", lr=0.1)
+        with pytest.raises(OptimizerError, match="takes no lr beside relative_step"):
+            read_block(tmp_path, _target_=f"{package}.Adafactor", lr=0.1)
     told = read_block(tmp_path, _target_="transformers.Adafactor", lr=0.1, relative_step=False)
     assert told.method.alpha(40_000) == 0.1
 
@@ -209,12 +189,12 @@ IGNORED = {
     "embedding_lr": {"learning_rate": 3e-4, "max_steps": 300, "embedding_lr": "1e-5"},
     "lr_groups": {"learning_rate": 3e-4, "max_steps": 300, "lr_groups": [{"name": "x", "lr": 1e-5}]},
     "optimizer.momentum": {"optimizer": ADAMW | {"momentum": 0.5}},
-    "optimizer.sched": {"optimizer": ADAMW | {"sched": {"name": "CosineAnnealing", "warmup_steps": 5}}},
-    "scheduler": {"optimizer": ADAMW, "scheduler": COSINE},
+    "optimizer.sched.warmup_steps": {"optimizer": ADAMW | {"sched": {"name": "CosineAnnealing", "warmup_steps": 5}}},
+    "scheduler._target_": {"optimizer": ADAMW, "scheduler": COSINE},
     "lr_scheduler": {"optimizer": ADAMW, "lr_scheduler": "cosine", "training": {"steps": 100}},
-    "train": {"optimizer": ADAMW, "train": {"scheduler": COSINE}},
-    "trainer": {"optimizer": ADAMW, "trainer": {"gradient_clip_val": 0.5}},
-    "training": {"optimizer": ADAMW, "training": {"steps": 100, "max_norm": 1.0}},
+    "train.scheduler._target_": {"optimizer": ADAMW, "train": {"scheduler": COSINE}},
+    "trainer.gradient_clip_val": {"optimizer": ADAMW, "trainer": {"gradient_clip_val": 0.5}},
+    "training.max_norm": {"optimizer": ADAMW, "training": {"steps": 100, "max_norm": 1.0}},
     "warmup_steps": {"optimizer": ADAMW, "warmup_steps": 100},
     "optimizer.params.momentum": {"optimizer": {"type": "AdamW", "params": {"lr": 1e-3, "momentum": 0.5}}},
     "scheduler.params.decay": DEEPSPEED | {"scheduler": WARM},
@@ -255,8 +235,8 @@ def test_what_does_not_change_the_steps_is_a_note(tmp_path):
     data |= {"callbacks": {"lr_monitor": {"logging_interval": "step"}}, "trainer": {"max_epochs": 3}, "lr_find": True}
     found, used = read_config(written(tmp_path, data, "conf.yaml"))
     assert used == ("optimizer._target_", "optimizer.lr")
-    names = "callbacks, lr_find, optimizer._partial_, optimizer.fused, scheduler, trainer"
-    assert found.notes[-1] == f"keys of conf.yaml that were not used: {names}"
+    names = "callbacks.lr_monitor.logging_interval, lr_find, optimizer._partial_, optimizer.fused, scheduler"
+    assert found.notes[-1] == f"keys of conf.yaml that were not used: {names}, trainer.max_epochs"
     many = {f"key{n}": n for n in range(40)} | {"learning_rate": 1e-3, "max_steps": 10}
     assert read_config(written(tmp_path, many))[0].notes[-1].endswith("key10, key11 and 28 more")
 
@@ -312,8 +292,8 @@ def test_what_never_ends_is_not_read(tmp_path):
 
 
 def test_the_command_line_says_what_was_used_and_what_was_not(tmp_path, capsys):
-    file = written(tmp_path, DEEPSPEED | {"zero_optimization": {}})
+    file = written(tmp_path, DEEPSPEED | {"zero_optimization": {"stage": 1}})
     main(["check", "--config", str(file)])
     text = " ".join(capsys.readouterr().out.split())
     assert "from 2 keys of the file" in text
-    assert "that were not used: zero_optimization" in text
+    assert "that were not used: zero_optimization.stage" in text

@@ -13,9 +13,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip("transformers")
 
 from generic_adam import Setting, bound, certify  # noqa: E402
+from generic_adam.adapters.plain import read_trainer  # noqa: E402
 from generic_adam.adapters.schedulers import TRANSFORMERS  # noqa: E402
 from generic_adam.adapters.torch import read  # noqa: E402
-from generic_adam.adapters.trainer import read_training_arguments  # noqa: E402
 from generic_adam.errors import OptimizerError  # noqa: E402
 from generic_adam.methods import Clipping, HeavyBall, Method, adam  # noqa: E402
 from generic_adam.schedules import Opaque  # noqa: E402
@@ -77,7 +77,7 @@ def corrected(rates, beta=0.9, theta=0.999):
 def test_every_shape_is_what_transformers_does(kind, tmp_path):
     settings = SHAPES[kind]
     rates, live = real_rates(kind, settings, 2 * TOTAL)
-    reading = read_training_arguments(arguments(tmp_path, lr_scheduler_type=kind, lr_scheduler_kwargs=settings))
+    reading = read_trainer(arguments(tmp_path, lr_scheduler_type=kind, lr_scheduler_kwargs=settings))
     assert reading.horizon == TOTAL
     expected = corrected(rates)
     alpha = reading.method.alpha
@@ -93,7 +93,7 @@ def test_warm_up_is_counted_as_trainer_counts(warm_up, tmp_path):
     given = arguments(tmp_path, warmup_steps=warm_up, lr_scheduler_type="linear")
     steps = given.get_warmup_steps(TOTAL)
     rates, _ = real_rates("linear", {}, TOTAL, steps)
-    alpha = read_training_arguments(given).method.alpha
+    alpha = read_trainer(given).method.alpha
     np.testing.assert_allclose(alpha.values(1, TOTAL + 1), corrected(rates), rtol=1e-9)
 
 
@@ -102,7 +102,7 @@ def test_restarts_begin_where_rounding_puts_them(tmp_path):
         settings = {"num_cycles": cycles}
         rates, _ = real_rates("cosine_with_restarts", settings, TOTAL)
         given = arguments(tmp_path, lr_scheduler_type="cosine_with_restarts", lr_scheduler_kwargs=settings)
-        alpha = read_training_arguments(given).method.alpha
+        alpha = read_trainer(given).method.alpha
         np.testing.assert_allclose(alpha.values(1, TOTAL + 1), corrected(rates), rtol=1e-8, atol=1e-12 * BASE)
 
 
@@ -112,40 +112,36 @@ def test_a_decay_that_is_longer_than_what_the_warm_up_leaves_begins_in_its_middl
     settings = {"num_decay_steps": decay, "decay_type": kind, "min_lr_ratio": 0.05}
     rates, _ = real_rates("warmup_stable_decay", settings, TOTAL)
     given = arguments(tmp_path, lr_scheduler_type="warmup_stable_decay", lr_scheduler_kwargs=settings)
-    alpha = read_training_arguments(given).method.alpha
+    alpha = read_trainer(given).method.alpha
     np.testing.assert_allclose(alpha.values(1, TOTAL + 1), corrected(rates), rtol=1e-9)
 
 
 def test_optimizers_by_name(tmp_path):
-    adamw = read_training_arguments(
+    adamw = read_trainer(
         arguments(tmp_path, lr_scheduler_type="constant", adam_beta1=0.8, adam_beta2=0.95, weight_decay=0.1)
     )
     assert adamw.method == adam(lr=BASE, beta=0.8, theta=0.95)
     assert adamw.decay(5) == pytest.approx(BASE * 0.1)
     assert adamw.clipping == Clipping(1.0, "norm")
-    adafactor = read_training_arguments(arguments(tmp_path, optim="adafactor", lr_scheduler_type="constant"))
+    adafactor = read_trainer(arguments(tmp_path, optim="adafactor", lr_scheduler_type="constant"))
     assert adafactor.method == Method(BASE, 0, "1 - t^-0.8")
-    rmsprop = read_training_arguments(
-        arguments(tmp_path, optim="rmsprop", optim_args="alpha=0.95", lr_scheduler_type="constant")
-    )
+    rmsprop = read_trainer(arguments(tmp_path, optim="rmsprop", optim_args="alpha=0.95", lr_scheduler_type="constant"))
     assert rmsprop.method == Method(BASE, 0, 0.95)
     settings = "momentum=0.5, centered=True"
-    heavy = read_training_arguments(
-        arguments(tmp_path, optim="rmsprop", optim_args=settings, lr_scheduler_type="constant")
-    )
+    heavy = read_trainer(arguments(tmp_path, optim="rmsprop", optim_args=settings, lr_scheduler_type="constant"))
     assert (heavy.heavy_ball, heavy.centered) == (HeavyBall(Fraction(1, 2)), True)
-    descent = read_training_arguments(arguments(tmp_path, optim="sgd", lr_scheduler_type="constant"))
+    descent = read_trainer(arguments(tmp_path, optim="sgd", lr_scheduler_type="constant"))
     assert not descent.preconditioned
-    adagrad = read_training_arguments(arguments(tmp_path, optim="adagrad", lr_scheduler_type="constant"))
+    adagrad = read_trainer(arguments(tmp_path, optim="adagrad", lr_scheduler_type="constant"))
     assert adagrad.method.alpha(8) == pytest.approx(BASE / 3)
 
 
 @pytest.mark.parametrize("optimizer", ["adagrad", "rmsprop"])
 def test_weight_decay_is_said_of_optimizers_that_add_it_to_the_gradient(optimizer, tmp_path):
     given = {"optim": optimizer, "lr_scheduler_type": "constant"}
-    decayed = read_training_arguments(arguments(tmp_path, weight_decay=0.1, **given))
+    decayed = read_trainer(arguments(tmp_path, weight_decay=0.1, **given))
     assert decayed.l2 == Fraction(1, 10)
-    assert read_training_arguments(arguments(tmp_path, **given)).l2 == 0
+    assert read_trainer(arguments(tmp_path, **given)).l2 == 0
 
 
 def test_trainers_own_adafactor_decays_as_read():
@@ -194,21 +190,21 @@ def test_relative_steps_decay_at_their_own_rate():
 )
 def test_what_cannot_be_read_is_one_line(changes, message, tmp_path):
     with pytest.raises(OptimizerError, match=message) as caught:
-        read_training_arguments(arguments(tmp_path, **changes))
+        read_trainer(arguments(tmp_path, **changes))
     assert "\n" not in str(caught.value)
 
 
 def test_attributes_are_enough_and_missing_ones_are_named():
     plain = types.SimpleNamespace(optim="adamw_torch", lr_scheduler_type="linear", max_steps=100)
     with pytest.raises(OptimizerError, match="has no attribute 'learning_rate'"):
-        read_training_arguments(plain)
+        read_trainer(plain)
     plain = types.SimpleNamespace(
         optim="adamw_torch", lr_scheduler_type="linear", max_steps=100, learning_rate=1e-3, warmup_steps=0,
         warmup_ratio=0.1, adam_beta1=0.9, adam_beta2=0.999, adam_epsilon=1e-8, weight_decay=0.0,
     )  # fmt: skip
     assert certify(plain).verdict == "not certified"
-    assert read_training_arguments(plain).method.alpha(1) == 0
-    assert read_training_arguments(plain).method.alpha(11) > 0
+    assert read_trainer(plain).method.alpha(1) == 0
+    assert read_trainer(plain).method.alpha(11) > 0
 
 
 def test_a_part_of_the_run_has_the_schedule_of_the_run(tmp_path):
@@ -267,7 +263,7 @@ def test_arguments_are_read_as_what_trainer_makes_of_them(changes, kind, tmp_pat
     given = arguments(tmp_path, lr_scheduler_type=kind, **changes)
     trainer = transformers.Trainer(model=small_model(), args=given, train_dataset=Rows())
     trainer.create_optimizer_and_scheduler(TOTAL)
-    said, live = read_training_arguments(given), read(trainer.optimizer, trainer.lr_scheduler)
+    said, live = read_trainer(given), read(trainer.optimizer, trainer.lr_scheduler)
     for name in ("alpha", "beta", "theta"):
         ours, real = (getattr(one.method, name).values(1, 2 * TOTAL) for one in (said, live))
         np.testing.assert_allclose(ours, real, rtol=1e-12)
@@ -316,9 +312,9 @@ def test_arguments_that_trainer_does_not_pass_on_are_named(tmp_path):
     said = "relative_step=True, scale_parameter=True, clip_threshold=2"
     note = "optim_args that Trainer does not pass on to adafactor: relative_step, scale_parameter, clip_threshold"
     given = arguments(tmp_path, optim="adafactor", optim_args=said, lr_scheduler_type="constant")
-    assert note in read_training_arguments(given).notes
+    assert note in read_trainer(given).notes
     given = arguments(tmp_path, optim="rmsprop", optim_args="alpha=0.9", lr_scheduler_type="constant")
-    assert not read_training_arguments(given).notes
+    assert not read_trainer(given).notes
 
 
 def test_trainer_trains_with_generic_adam(tmp_path):

@@ -1,4 +1,4 @@
-"""A scheduler's time, and what learning rates are put together from over it: stages, ramps, stairs, cycles."""
+"""A scheduler's time, and the pieces of learning rates over it: stages, ramps, stairs, cycles."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Clock:
         return (t - periodic(t, self.every)) / self.every - self.start
 
     def first_step(self, count: int) -> int:
-        """The first t with k_t >= count."""
+        """Return the first t with k_t >= count."""
         return (count + self.start) * self.every + 1
 
     def later(self, count: int) -> Clock:
-        """The clock of a phase that begins `count` scheduler steps after this one."""
+        """Return the clock of a phase that begins `count` scheduler steps after this one."""
         return Clock(self.every, self.start + count)
 
     def staircase(self, factor: float, size: int = 1) -> Schedule:
@@ -81,7 +81,7 @@ class Clock:
 
 
 def length_of_epoch(what: str, every: int | None) -> int:
-    """The optimizer steps of an epoch, which have to be told."""
+    """Return the optimizer steps of an epoch, which have to be told."""
     if every is None:
         raise OptimizerError(f"{what}: expected the optimizer steps of an epoch (--every N, steps_per_scheduler_step)")
     return every
@@ -92,7 +92,7 @@ Part = float | Schedule | Callable[[Clock], Schedule]
 
 
 def stages(clock: Clock, parts: Iterable[tuple[int, Part]], tail: Part) -> Schedule:
-    """Each part while k_t is below its end, one after the other; then the tail."""
+    """Join the parts, each while k_t is below its end, and the tail after them."""
     begun, start = [], 0
     for number, (end, part) in enumerate(parts):
         if number > _MOST:
@@ -107,7 +107,7 @@ def stages(clock: Clock, parts: Iterable[tuple[int, Part]], tail: Part) -> Sched
 
 
 def _until(schedule: Schedule, threshold: int) -> Schedule:
-    """Without the later phases of a join that are never reached."""
+    """Drop the later phases of a join that are never reached."""
     if isinstance(schedule, tree.Join) and schedule.threshold >= threshold:
         return _until(schedule.before, threshold)
     return schedule
@@ -120,19 +120,19 @@ def _begin(part: Part, clock: Clock) -> Schedule:
 def ramp(
     first: float, last: float, length: float, shape: str | Shape = "linear", ahead: int = 0
 ) -> Callable[[Clock], Schedule]:
-    """A part: the curve over its own counts, `ahead` of them on."""
+    """Return a part: the curve over its own counts, `ahead` of them on."""
     return lambda clock: curve(first, last, clock.count + ahead, length, shape)
 
 
 def scaled(base: float, factor: Schedule) -> Schedule:
-    """base * factor, multiplied out over the phases of the factor."""
+    """Return base * factor, multiplied out over the phases of the factor."""
     if isinstance(factor, tree.Join):
         return join(scaled(base, factor.before), factor.threshold, scaled(base, factor.after))
     return base * factor
 
 
 def follow(schedule: Schedule, clock: Clock) -> Schedule:
-    """The schedule whose value at optimizer step t is schedule(k_t + 1): its first before any scheduler step."""
+    """Return the schedule whose value at optimizer step t is schedule(k_t + 1): its first before any step."""
     if clock == Clock():
         return schedule
     if not all(node.pointwise or isinstance(node, tree.Join) for node in tree.walk(schedule)):

@@ -2,7 +2,7 @@
 
 A form takes the scheduler's settings for one parameter group under the scheduler's own names, and a `Clock`; a
 live scheduler, a configuration file and a closure fill in the same names. `FACTORS` multiply the base rate,
-`RATES` write a rate of their own, `MOMENTA` the beta that goes with it; a form raises where there is none. They
+`RATES` write a rate of their own; a form raises where there is none, and the scheduler is then replayed. They
 describe what repeated `scheduler.step()` does, which for some arguments is not what torch's own
 `_get_closed_form_lr` says. Classes are named by their package, so that nothing is imported for them.
 """
@@ -24,25 +24,23 @@ import numpy.typing as npt
 from generic_adam.adapters.clock import Called, Clock, Part, follow, ramp, scaled, stages
 from generic_adam.adapters.updates import name_of
 from generic_adam.errors import OptimizerError, ScheduleError, shown
-from generic_adam.methods.shapes import Shape, between, curve, half_cosine, power
-from generic_adam.schedules import Schedule, as_schedule, exp, maximum, minimum, sqrt, tree
+from generic_adam.methods.shapes import between, curve, half_cosine, power
+from generic_adam.schedules import Schedule, as_schedule, maximum, minimum, sqrt, tree
 
 Form = Callable[[Any, Clock], Schedule]
 Nested = tuple[str, Any]
 """A scheduler inside another: its name in the tables, and its settings."""
 
-_OF_GROUP = ("base_lrs", "max_lrs", "min_lrs", "org_lrs", "base_values", "warmup_steps", "base_momentums")
-_OF_GROUP += ("max_momentums", "lr_lambdas", "schedules")
+_OF_GROUP = ("base_lrs", "max_lrs", "min_lrs", "org_lrs", "lr_lambdas", "schedules")
 
 
-def settings_of(scheduler: Any, group: int, replayed: Schedule | None = None) -> Nested:
-    """The name of a live scheduler and its settings for one parameter group: the group's options and the attributes.
+def settings_of(scheduler: Any, group: int) -> Nested:
+    """Return a live scheduler's name and its settings for one parameter group: the group's options, its attributes.
 
-    What transformers makes is a LambdaLR of a function with arguments. `replayed` is lr_t by replay, for a beginning
-    without a closed form before a tail that has one.
+    What transformers makes is a LambdaLR of a function with arguments.
     """
     name = name_of(type(scheduler))
-    found = {**scheduler.optimizer.param_groups[group], **vars(scheduler), "replayed": replayed}
+    found = {**scheduler.optimizer.param_groups[group], **vars(scheduler)}
     found |= {one: found[one][group] for one in _OF_GROUP if one in found}
     if "_schedulers" in found:
         found["_schedulers"] = [settings_of(one, group) for one in scheduler._schedulers]
@@ -56,23 +54,23 @@ def settings_of(scheduler: Any, group: int, replayed: Schedule | None = None) ->
 
 
 def steps_of_run(settings: Any) -> int | None:
-    """The steps of the scheduler in the run, where its settings name them; torch's T_max is half a period."""
+    """Return the scheduler's steps in the run, where its settings name them; torch's T_max is half a period."""
     names = ("num_training_steps", "total_num_steps", "total_steps")
     return next((one for name in names if (one := getattr(settings, name, None))), None)
 
 
 def parameters(optimizer: Any) -> dict[int, Any]:
-    """What a deep copy leaves as it is: a method of a model would bring all its weights with it."""
+    """Return the parameters by identity, for a deep copy to leave: a model's method would bring all its weights."""
     return {id(one): one for group in optimizer.param_groups for one in group["params"]}
 
 
 def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A tensor or an array of one number is its number."""
+    """Return the settings, with a tensor or an array of one number as that number."""
     return {name: one.item() if hasattr(one, "item") else one for name, one in settings.items()}
 
 
 def closed_form(name: str, settings: Any, clock: Clock) -> Schedule:
-    """lr_t of a scheduler by its name in the tables; anything may be raised where it has no closed form."""
+    """Return lr_t of a scheduler by its name in the tables; anything may be raised where it has no closed form."""
     if name in RATES:
         return RATES[name](settings, clock)
     return scaled(settings.base_lrs, _factor(name, settings, clock))
@@ -85,7 +83,7 @@ def _factor(name: str, settings: Any, clock: Clock) -> Schedule:
 
 
 def drops(clock: Clock, first: float, factors: Iterable[tuple[int, float]]) -> Schedule:
-    """`first`, and from each count on times its factor."""
+    """Return `first`, and from each count on times its factor."""
     value, parts = as_schedule(first), []
     for count, factor in factors:
         parts.append((count, value))
@@ -96,13 +94,6 @@ def drops(clock: Clock, first: float, factors: Iterable[tuple[int, float]]) -> S
 # Torch.
 
 
-def _averaging(s: Any, clock: Clock) -> Schedule:
-    """SWALR: one ramp to its own rate. Older releases of torch keep the ramp as a function, newer by name."""
-    shape = getattr(s, "_anneal_strategy", None) or s.anneal_func.__name__
-    ramped = ramp(s.base_lrs, s.swa_lr, s.anneal_epochs, "linear" if "linear" in shape else "cos")
-    return stages(clock, [(s.anneal_epochs, ramped)], s.swa_lr)
-
-
 def _multi_step(s: Any, clock: Clock) -> Schedule:
     counts = sorted(s.milestones.elements())
     if counts and counts[0] < 0:  # never met alone, and counted where a sequence enters it
@@ -111,22 +102,14 @@ def _multi_step(s: Any, clock: Clock) -> Schedule:
 
 
 def _warm_restarts(s: Any, clock: Clock) -> Schedule:
-    """Cosine from the base rate to eta_min, in cycles of T_0, T_0 T_mult, ..."""
-    if s.T_mult == 1:
-        return clock.repeating(s.T_0, lambda k: between(s.eta_min, s.base_lrs, half_cosine(k, s.T_0)))
-
-    def height(k: int) -> float:
-        length = s.T_0
-        while k >= length:
-            k, length = k - length, length * s.T_mult
-        return (1 + math.cos(math.pi * k / length)) / 2
-
-    cycles = tree.Opaque(Called(lambda counts: list(map(height, counts.tolist())), clock))
-    return between(s.eta_min, s.base_lrs, tree.Bounded(cycles, 0.0, 1.0))
+    """Return a cosine from the base rate to eta_min, again and again."""
+    if s.T_mult != 1:
+        raise ScheduleError("cycles that grow have no closed form")
+    return clock.repeating(s.T_0, lambda k: between(s.eta_min, s.base_lrs, half_cosine(k, s.T_0)))
 
 
 def _one_cycle(what: str) -> Form:
-    """OneCycleLR's rate or momentum: two or three phases; after total_steps, where torch ends, the last is held."""
+    """Return OneCycleLR's rate or momentum, in two or three phases; after the end the last value is held."""
 
     def form(s: Any, clock: Clock) -> Schedule:
         ends = [0.0, *(float(phase["end_step"]) for phase in s._schedule_phases)]
@@ -145,18 +128,6 @@ def _one_cycle(what: str) -> Form:
     return form
 
 
-def _triangle(s: Any, clock: Clock) -> Schedule:
-    """CyclicLR's height: a triangle, constant, halved each cycle, or geometric."""
-    period, rise = round(s.total_size), round(s.step_ratio * s.total_size)
-    exact = period == s.total_size and abs(s.step_ratio * s.total_size - rise) <= 1e-6
-    if getattr(s, "_scale_fn_custom", None) is not None or not exact or not 0 < rise < period:
-        raise ScheduleError("CyclicLR has a closed form for whole steps and a mode of torch's")
-    triangle = clock.repeating(period, lambda k: minimum(k / rise, (period - k) / (period - rise)))
-    if s.mode == "triangular2":
-        return triangle * clock.staircase(0.5, period)
-    return triangle * clock.staircase(s.gamma) if s.mode == "exp_range" else triangle
-
-
 @dataclass(frozen=True)
 class _Factor:
     """base * function(k) for each k."""
@@ -169,30 +140,19 @@ class _Factor:
 
 
 def _lambda(s: Any, clock: Clock) -> Schedule:
-    """LambdaLR: base * function(k), opaque unless the function carries a schedule.
-
-    A function carries a schedule u when it has an attribute `schedule` and function(k) = u(k + 1), as
-    `generic_adam.torch.ScheduleFactor` has.
-    """
+    """Return base * function(k) as an opaque schedule."""
     # An object of the user's may change when it is called.
     function = copy.deepcopy(s.lr_lambdas, parameters(s.optimizer))
-    carried = getattr(function, "schedule", None)
-    if isinstance(carried, Schedule):
-        return scaled(s.base_lrs, follow(carried, clock))
     label = f"LambdaLR {getattr(function, '__qualname__', 'function')}"
     return tree.Opaque(Called(_Factor(function, s.base_lrs), clock), label)
 
 
-def sequence(parts: Sequence[Nested], ends: Sequence[int], clock: Clock, replayed: Schedule | None = None) -> Schedule:
-    """Each scheduler from the end of the one before on, counting from 0 again whatever came before."""
-    starts = [0, *ends]
+def sequence(parts: Sequence[Nested], ends: Sequence[int], clock: Clock) -> Schedule:
+    """Return each scheduler from the end of the one before on, counting from 0 again whatever came before."""
     if list(ends) != sorted(ends):
         raise ScheduleError(f"the milestones {list(ends)} do not rise")
-    *forms, tail = [_phase(*part, clock.later(start)) for part, start in zip(parts, starts, strict=True)]
-    known = [replayed if form is None else form for form in forms]
-    if tail is None or None in known:
-        raise ScheduleError("a part of the sequence has no closed form inside it")
-    return stages(clock, zip(ends, known, strict=True), tail)  # pyright: ignore[reportArgumentType]
+    *forms, tail = [_phase(*part, clock.later(start)) for part, start in zip(parts, [0, *ends], strict=True)]
+    return stages(clock, zip(ends, forms, strict=True), tail)
 
 
 def _sequential(s: Any, clock: Clock) -> Schedule:
@@ -200,54 +160,28 @@ def _sequential(s: Any, clock: Clock) -> Schedule:
     count = getattr(s, "last_epoch", 0)
     begun = [0, *(end for end in s._milestones if end <= count)]
     _, part = s._schedulers[len(begun) - 1]
-    # One that is composed itself has no form in here, whatever it counts.
-    if not hasattr(part, "_schedulers") and getattr(part, "last_epoch", count - begun[-1]) != count - begun[-1]:
+    if getattr(part, "last_epoch", count - begun[-1]) != count - begun[-1]:
         raise ScheduleError("a part that has not been stepped with its sequence has no closed form")
-    return sequence(s._schedulers, s._milestones, clock, s.replayed)
+    return sequence(s._schedulers, s._milestones, clock)
 
 
-def _phase(name: str, s: Any, clock: Clock) -> Schedule | None:
-    """One part of a sequence, or None where its beginning inside the sequence is another than alone."""
-    # Nested compositions count differently from one torch version to the next, SWALR starts from the rate it
-    # finds, OneCycleLR ends, and a phase that moves beta leaves it where it was afterwards.
-    other = name in {"torch.SWALR", "torch.OneCycleLR", "torch.SequentialLR", "torch.ChainedScheduler"}
-    if other or getattr(s, "cycle_momentum", False) or getattr(s, "total_iters", 1) < 1:
-        return None
-    try:
-        return closed_form(name, s, clock)
-    except (ValueError, LookupError, AttributeError):
-        return None
+def _phase(name: str, s: Any, clock: Clock) -> Schedule:
+    """Return one part of a sequence; raise where its beginning inside the sequence is another than alone."""
+    # Nested compositions count differently from one torch version to the next, and OneCycleLR ends.
+    apart = name in {"torch.OneCycleLR", "torch.SequentialLR", "torch.ChainedScheduler"}
+    if apart or getattr(s, "total_iters", 1) < 1:
+        raise ScheduleError(f"{name} inside a sequence has no closed form")
+    return closed_form(name, s, clock)
 
 
 def _chained(s: Any, clock: Clock) -> Schedule:
     """ChainedScheduler: the product, where every part multiplies the rate it finds."""
-    cosines = [own for name, own in s._schedulers if name == "torch.CosineAnnealingLR"]
-    others = [(name, own) for name, own in s._schedulers if name != "torch.CosineAnnealingLR"]
     if len({getattr(own, "last_epoch", 0) for _, own in s._schedulers}) > 1:
         raise ScheduleError("schedulers that have not been stepped together have no closed form")
     product = as_schedule(s._schedulers[0][1].base_lrs)
-    for name, own in others:
+    for name, own in s._schedulers:
         product = product * _factor(name, own, clock)
-    if not cosines:
-        return product
-    if len(cosines) > 1:
-        raise ScheduleError("cosines chained to one another have no closed form")
-    annealing, length = cosines[0], cosines[0].T_max
-    # A cosine to 0 multiplies too, until it starts again from 0 after T_max by adding: from there on the
-    # product is right only where all other parts have come back to a factor of 1.
-    if annealing.eta_min == 0 and all(_returns(*other, length) for other in others):
-        return product * clock.repeating(2 * length, lambda k: half_cosine(k, length))
-    # Before one to eta_min > 0 has been there, each step of a warm-up scales eta_min too, and the cosine
-    # carries on from there: a recursion.
-    if s.replayed is None or not all(_returns(*other, length - 1) for other in others):
-        raise ScheduleError("a cosine chained to what does not end before it has no closed form")
-    return stages(clock, [(length, s.replayed)], closed_form("torch.CosineAnnealingLR", annealing, clock))
-
-
-def _returns(name: str, s: Any, steps: int) -> bool:
-    """Whether the scheduler's factor is 1 from some step before `steps` on."""
-    returns = name == "torch.ConstantLR" or (name == "torch.LinearLR" and s.end_factor == 1)
-    return returns and 1 <= s.total_iters <= steps
+    return product
 
 
 # Transformers: factors on the base rate, after a warm-up from 0 in a line.
@@ -387,51 +321,6 @@ def _deepspeed_cosine(s: Any, clock: Clock) -> Schedule:
     return _deepspeed(s, clock, s.warmup_min_ratio * base, base, 0.0, fall, last)
 
 
-# timm.
-
-
-def _timm(body: Form) -> Form:
-    """A line from warmup_lr_init over warmup_t steps, then the body: over the clock, or counting from there."""
-
-    def form(s: Any, clock: Clock) -> Schedule:
-        if s.noise_range_t is not None:
-            raise ScheduleError("noise has no closed form")
-        steps = s.warmup_t
-        # Without a warm-up the first rate is the constructor's, whatever the shape says of k = 0.
-        rise = s.warmup_lr_init + s.warmup_steps * clock.count if steps else s.base_values
-        then = body(s, clock.later(steps) if s.warmup_prefix else clock)
-        return stages(clock, [(steps or 1, rise)], then) * getattr(s, "lr_scale", 1.0)
-
-    return form
-
-
-def _timm_cycles(shape: Callable[[Any], str | Shape]) -> Form:
-    """cycle_limit cycles of t_initial steps, each lower by cycle_decay, then lr_min."""
-
-    def body(s: Any, clock: Clock) -> Schedule:
-        length, low = s.t_initial, s.lr_min
-        if s.cycle_mul != 1 or getattr(s, "k_decay", 1) != 1:
-            raise ScheduleError("cycles that grow and k-decay have no closed form")
-        falls = (
-            (length * (n + 1), ramp(s.base_values * s.cycle_decay**n, low, length, shape(s)))
-            for n in range(s.cycle_limit)
-        )
-        return stages(clock, falls, low)
-
-    return _timm(body)
-
-
-def _tanh(s: Any) -> Shape:
-    """(1 - tanh y) / 2 = 1 / (1 + e^(2y)), with y from lb to ub in a line."""
-    return lambda k, length: 1 / (1 + exp(2 * between(s.lb, s.ub, k / length)))
-
-
-def _timm_step(s: Any, clock: Clock) -> Schedule:
-    if s.decay_t < 1 or s.decay_t % 1:
-        raise ScheduleError("stairs of a length that is not whole have no closed form")
-    return s.base_values * clock.staircase(s.decay_rate, int(s.decay_t))
-
-
 # Optax.
 
 
@@ -499,22 +388,13 @@ RATES: dict[str, Form] = {
     ),
     "torch.CosineAnnealingWarmRestarts": _warm_restarts,
     "torch.OneCycleLR": _one_cycle("lr"),
-    "torch.CyclicLR": lambda s, c: between(s.base_lrs, s.max_lrs, _triangle(s, c)),
     "torch.LambdaLR": _lambda,
-    "torch.SWALR": _averaging,
     "torch.SequentialLR": _sequential,
     "torch.ChainedScheduler": _chained,
     "generic_adam.ScheduleLR": lambda s, c: follow(s.schedules, c),
     "deepspeed.WarmupLR": lambda s, c: _deepspeed(s, c, s.min_lrs, s.max_lrs, s.min_lrs, s.max_lrs),
     "deepspeed.WarmupDecayLR": _deepspeed_decay,
     "deepspeed.WarmupCosineLR": _deepspeed_cosine,
-    "timm.CosineLRScheduler": _timm_cycles(lambda _s: "cos"),
-    "timm.TanhLRScheduler": _timm_cycles(_tanh),
-    "timm.PolyLRScheduler": _timm_cycles(lambda s: power(s.power)),
-    "timm.StepLRScheduler": _timm(_timm_step),
-    "timm.MultiStepLRScheduler": _timm(
-        lambda s, c: drops(c, s.base_values, [(k - 1, s.decay_rate) for k in sorted(s.decay_t)])
-    ),
     "optax.constant": lambda s, _c: as_schedule(s.value),
     "optax.polynomial_schedule": _optax_polynomial,
     "optax.cosine_decay_schedule": _optax_cosine,
@@ -524,8 +404,5 @@ RATES: dict[str, Form] = {
     ),
     "optax.join_schedules": lambda s, c: sequence(s.schedules, list(map(int, s.boundaries)), c),
 }
-MOMENTA: dict[str, Form] = {
-    "torch.OneCycleLR": _one_cycle("momentum"),
-    "torch.CyclicLR": lambda s, c: between(s.max_momentums, s.base_momentums, _triangle(s, c)),
-}
-"""The momentum that goes with a rate where `cycle_momentum` is set: high where the rate is low."""
+one_cycle_momentum = _one_cycle("momentum")
+"""The momentum that goes with OneCycleLR's rate where `cycle_momentum` is set: high where the rate is low."""

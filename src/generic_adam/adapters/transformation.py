@@ -31,7 +31,7 @@ _PLAIN = Algorithm(Method(1, 0, 0.5), preconditioned=False, label="SGD")
 
 @dataclass
 class _Chain:
-    """What the links met so far make: an algorithm with its step not scaled, the scale, and lambda of a decay."""
+    """The links met so far: an algorithm with its step not scaled, the scale, and lambda of a decay."""
 
     algorithm: Algorithm = _PLAIN
     scale: Schedule | None = None
@@ -39,7 +39,7 @@ class _Chain:
 
     @property
     def starts(self) -> bool:
-        """Whether gradients are as they came, but for clipping and decay."""
+        """True while gradients are as they came, but for clipping and decay."""
         found = self.algorithm
         return not found.preconditioned and found.heavy_ball is None and self.scale is None
 
@@ -56,7 +56,7 @@ class _Chain:
 
 
 def read_transformation(transformation: Any) -> Algorithm:
-    """The algorithm that a chain of Optax's transformations runs, `optax.adamw(1e-3)` or one of ours.
+    """Return the algorithm of a chain of Optax's transformations, `optax.adamw(1e-3)` or one of ours.
 
     A link that is not known, or not at its place, is refused: the message names it and says what to hand over
     instead.
@@ -136,7 +136,7 @@ def _closure(function: Any) -> dict[str, Any]:
 
 
 def _add(chain: _Chain, name: str, s: dict[str, Any]) -> None:
-    """One link more; what is divided, clipped, averaged or decayed matters by what came before."""
+    """Add a link; its meaning depends on the links before it."""
     found = chain.algorithm
     match name:
         case "identity":
@@ -204,7 +204,7 @@ def _schedule(function: Any) -> Schedule:
 
 
 def _nested(function: Any) -> tuple[str, SimpleNamespace]:
-    """A schedule's name in the table of forms, and its settings."""
+    """Return a schedule's name in the table of forms, and its settings."""
     settings = plain(_closure(function))
     _check_of_optax(function)
     if "value" in settings or set(settings) == {"init_value"}:  # constants, and lengths of 0 that end in one

@@ -24,7 +24,7 @@ _SCALED = "the step is multiplied by max(eps, root mean square of the parameters
 
 
 def name_of(kind: type) -> str:
-    """A class by its package and its name, such as "torch.Adam": what the tables of readings are keyed by."""
+    """Return a class by its package and its name, such as "torch.Adam": the key of the tables of readings."""
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
@@ -35,11 +35,11 @@ class Settings:
         self._sources = sources
 
     def get(self, name: str, default: Any = None) -> Any:
-        """One of them."""
+        """Return a setting."""
         return next((value for one in self._sources if (value := one.get(name)) is not None), default)
 
     def number(self, name: str, default: float = 0.0) -> float:
-        """One of them as a number."""
+        """Return a setting as a number."""
         value = self.get(name, default)
         try:
             return float(value)
@@ -47,7 +47,7 @@ class Settings:
             raise OptimizerError(f"{name} is {shown(value)}; expected a number") from None
 
     def betas(self, theta: float = 0.999) -> tuple[float, float]:
-        """(beta_1, beta_2), which torchtitan names one by one."""
+        """Return (beta_1, beta_2), which may be named one by one."""
         given = self.get("betas")
         if given is None:
             return self.number("beta1", 0.9), self.number("beta2", theta)
@@ -64,7 +64,7 @@ class Update:
 
     Attributes:
         rule: the algorithm without decay, from the settings, lr_t and beta_t where a scheduler moves it.
-        decoupled: whether the decay is decoupled, or the name of the setting that says so.
+        decoupled: True where the decay is decoupled, or the name of the setting that says so.
         outside: what a variant does beside the rule that no theorem covers.
         defaults: the settings of a class that is named in a file, where the file leaves them out; without a name
             (`of_class`) the live settings say all.
@@ -76,7 +76,7 @@ class Update:
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, given: Any, rate: Schedule, beta: Schedule | None = None) -> Algorithm:
-        """With what any class may have: weight decay lambda, a maximum in place of a minimum, caution.
+        """Return the algorithm with what any class may have: weight decay lambda, maximize, caution.
 
         nu_t = lr_t lambda where the decay is decoupled (timm's "corrected" one: lr_t^2 lambda / lr), else lambda
         x_t in the gradient.
@@ -117,7 +117,7 @@ def _moved(beta: Schedule | None, said: str = "a scheduler moves the momentum") 
 
 
 def _adam(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
-    """alpha_t = lr_t sqrt(1 - theta^t) / (1 - beta_t^t), which for constant beta is Kingma and Ba's."""
+    """Return alpha_t = lr_t sqrt(1 - theta^t) / (1 - beta_t^t), which for constant beta is Kingma and Ba's."""
     constant, theta = s.betas()
     found = catalogue.adamw(lr=rate, beta=constant, theta=theta, eps=s.number("eps", 1e-8), weight_decay=0)
     if not s.get("bias_correction", True):  # an option of apex's and DeepSpeed's
@@ -130,23 +130,14 @@ def _adam(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     return replace(found, running_maximum=True, label="AMSGrad") if s.get("amsgrad") else found
 
 
-def _transformers_adamw(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
-    """Transformers' AdamW, until its release 5: eps beside sqrt(v_t), not corrected; what has been moved is decayed."""
-    found = _adam(Settings({"bias_correction": s.get("correct_bias", True)}, s), rate, beta)
-    method = replace(found.method, alpha=found.method.alpha * (1 - rate * as_schedule(s.number("weight_decay"))))
-    return replace(found, method=method, eps=as_schedule(s.number("eps", 1e-6)))
-
-
 def _nadam(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
-    """NAdam; timm's NAdamLegacy has another name for momentum_decay."""
-    (constant, theta), eps = s.betas(), s.number("eps", 1e-8)
-    psi = s.number("momentum_decay", s.number("schedule_decay", 4e-3))
+    (constant, theta), eps, psi = s.betas(), s.number("eps", 1e-8), s.number("momentum_decay", 4e-3)
     found = catalogue.nadam(lr=rate, beta=constant, theta=theta, eps=eps, momentum_decay=psi)
     return replace(found, outside=_moved(beta, "a scheduler moves beta_1 beside NAdam's own momentum"))
 
 
 def _timm_nadamw(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
-    """timm's NAdamW: AdamW whose step is along beta m_t + (1 - beta) g_t."""
+    """Return timm's NAdamW: AdamW whose step is along beta m_t + (1 - beta) g_t."""
     plain = _adam(s, rate, beta)
     return replace(plain, nesterov=Nesterov(plain.method.beta, 1 - plain.method.beta), label="NAdamW")
 
@@ -163,15 +154,6 @@ def _timm_rmsprop(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorit
     plain, eps = _rmsprop(s, rate, beta), sqrt(as_schedule(s.number("eps", 1e-10)))
     ball = plain.heavy_ball and HeavyBall(plain.heavy_ball.factor, bool(s.get("lr_in_momentum", True)))
     return replace(plain, initial_v=1.0, eps=eps, eps_under_root=True, heavy_ball=ball)
-
-
-def _timm_adopt(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
-    """timm's Adopt: its first step only sets v, and what is divided is clipped at t^clip_exp."""
-    (constant, theta), clip = s.betas(0.9999), s.get("clip_exp")
-    momentum = constant if beta is None else beta
-    found = catalogue.adopt(lr=rate, beta=momentum, theta=theta, eps=s.number("eps", 1e-6))
-    outside = () if clip is None else (f"what was divided is clipped at (t - 1)^{float(clip):g}",)
-    return replace(found, outside=outside, notes=("the first step only sets v",))
 
 
 def _adagrad(s: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
@@ -219,7 +201,7 @@ def _torch_adafactor(s: Settings, rate: Schedule, _beta: Schedule | None) -> Alg
 
 
 def _relative_adafactor(s: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
-    """Transformers' and timm's Adafactor: relative_step has a rate of its own, scale_parameter multiplies it."""
+    """Return transformers' or timm's Adafactor: relative_step has its own rate, scale_parameter multiplies it."""
     relative, slow, outside = bool(s.get("relative_step")), s.get("warmup_init"), ()
     if relative:
         rate = minimum(as_schedule("1e-6 * t" if slow else "0.01"), 1 / sqrt(t))
@@ -243,7 +225,6 @@ UPDATES: dict[str, Update] = {
     "transformers.Adafactor": Update(
         _relative_adafactor, True, defaults={"relative_step": True, "scale_parameter": True}
     ),
-    "transformers.AdamW": Update(_transformers_adamw, True, defaults={"eps": 1e-6}),
     "apex.FusedAdam": Update(_adam, True),
     "deepspeed.FusedAdam": Update(_adam, True),
     "deepspeed.DeepSpeedCPUAdam": Update(_adam, True),
@@ -251,10 +232,8 @@ UPDATES: dict[str, Update] = {
         _relative_adafactor, True, defaults={"relative_step": True, "scale_parameter": True, "eps_scale": 1e-3}
     ),
     "timm.AdamWLegacy": Update(_adam, True, defaults={"weight_decay": 1e-2}),
-    "timm.NAdamLegacy": Update(_nadam, "decoupled_weight_decay", defaults={"lr": 2e-3}),
     "timm.NAdamW": Update(_timm_nadamw, True, defaults={"weight_decay": 1e-2}),
     "timm.RMSpropTF": Update(_timm_rmsprop, "decoupled_decay", defaults={"lr": 1e-2, "alpha": 0.9}),
-    "timm.Adopt": Update(_timm_adopt, "decoupled", defaults={"clip_exp": 0.333}),
 }
 
 # Other algorithms by the bare name of their class, in whatever package, and the one sentence why.
@@ -263,6 +242,7 @@ NOT_READ: dict[str, str] = {
     "radam": "its first steps (five for theta = 0.999) do not divide by sqrt(v_t) at all",
     "adadelta": "its step size is itself an average of past updates, which depends on the data",
     "rprop": "it uses the signs of gradients only",
+    "adopt": "it divides each gradient before it averages, and clips the quotient",
     "asgd": "its iterates are averaged, and nothing divides them",
     "lbfgs": "it is a quasi-Newton method",
     "sparseadam": "coordinates without a gradient keep their moments: each has its own t",
@@ -317,7 +297,7 @@ def not_read(kind: type) -> OptimizerError:
 
 
 def by_name(name: str, package: str = "torch") -> Update:
-    """The update rule that is meant by a name, whatever its case and decoration; the package's own comes first.
+    """Return the update rule that a name means, whatever its case and decoration; the package's own comes first.
 
     FusedAdam and CPUAdam (apex, DeepSpeed, Transformer Engine, ColossalAI) decay as AdamW does unless `adam_w_mode` or
     `adamw_mode` says otherwise, and by nothing unless told; the Adam of bitsandbytes runs the kernel of its AdamW.
@@ -340,7 +320,7 @@ def by_name(name: str, package: str = "torch") -> Update:
 
 
 def clipped(algorithm: Algorithm, norm: float, **fields: Any) -> Algorithm:
-    """With gradients clipped to a norm, unless it is 0, and other fields."""
+    """Return an algorithm with gradients clipped to a norm, unless it is 0, and other fields."""
     if norm > 0 and algorithm.clipping is None:
         fields["clipping"] = Clipping(norm)
     elif norm > 0:
@@ -349,5 +329,5 @@ def clipped(algorithm: Algorithm, norm: float, **fields: Any) -> Algorithm:
 
 
 def _names() -> list[str]:
-    """Torch's classes that are read, by name."""
+    """Return the names of torch's classes that are read."""
     return [name.removeprefix("torch.") for name in UPDATES if name.startswith("torch.")]

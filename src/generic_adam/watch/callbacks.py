@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from generic_adam.adapters.read import read, read_made
+from generic_adam.adapters import read, read_made
 from generic_adam.errors import GenericAdamError
 from generic_adam.extras import from_extra
 from generic_adam.methods import Algorithm
