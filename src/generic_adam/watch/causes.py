@@ -18,6 +18,9 @@ from generic_adam.watch.records import Record
 
 Mask = NDArray[np.bool_]
 
+WRONG = 1e-3
+"""The share of a step by which it is another one; rounding is taken off before."""
+
 
 class Table:
     """The records of a run as columns."""
@@ -48,6 +51,7 @@ class Cause:
         doubtful: the records in which something else than the optimizer is the likelier explanation.
         tensor: the column with the tensor, or "".
         since: the column with the step, or "" for the first step of the record.
+        place: the record in which it shows -> step, tensor and columns, where these differ from record to record.
         change: what to do, in words.
         settings: the record in which it shows and the largest lr before -> the options to set, each as a text in
             which its own name stands for the present value and t for the step; none where no option cures it.
@@ -62,6 +66,26 @@ class Cause:
     doubtful: Callable[[Table], Mask] = lambda table: np.zeros(len(table.records), bool)
     tensor: str = ""
     since: str = ""
+    place: Callable[[Record], tuple[int, str, tuple[str, ...]]] | None = None
+
+    def at(self, record: Record) -> tuple[int, str, tuple[str, ...]]:
+        """Return the step and the tensor at which it shows in a record, and the columns that say so."""
+        if self.place is not None:
+            return self.place(record)
+        step, tensor = (getattr(record, name) if name else None for name in (self.since, self.tensor))
+        return step or record.first, tensor or "", self.evidence
+
+
+_IMPOSSIBLE: Mapping[str, float] = {"wrong": WRONG, "excess": 1.01, "tampered": 1e-2, "late": 0.0}
+"""The columns that are above these in no run of the stated optimizer."""
+
+
+def _first_impossible(record: Record) -> tuple[int, str, tuple[str, ...]]:
+    seen = [name for name, least in _IMPOSSIBLE.items() if abs(getattr(record, name)) > least]
+    step, tensor = min(
+        (getattr(record, f"{one}_step", record.first), getattr(record, f"{one}_tensor", "")) for one in seen
+    )
+    return step, tensor, (*seen, *(["wrong_ratio"] if "wrong" in seen else []))
 
 
 def _over(values: NDArray[np.float64], threshold: float) -> Mask:
@@ -191,10 +215,10 @@ CAUSES: Mapping[str, Cause] = {
         Cause(
             "wrong_optimizer",
             "The steps are not those of the stated optimizer",
-            lambda t: _over(t.wrong, 1e-2) | _over(t.excess, 1.01) | _over(t.tampered, 1e-2) | (t.late != 0),
-            ("wrong", "excess"),
+            lambda t: np.any([_over(abs(getattr(t, name)), least) for name, least in _IMPOSSIBLE.items()], axis=0),
+            ("wrong", "wrong_ratio", "excess", "tampered", "late"),
             "compare the optimizer with `generic-adam verify`; after a resume, check that the state was saved whole",
-            tensor="wrong_tensor",
+            place=_first_impossible,
         ),
         Cause(
             "beta1_beta2",

@@ -152,11 +152,12 @@ def _finding(cause: Cause, table: Table) -> Finding | None:
     if not len(where):
         return None
     first, last = table.records[where[0]], table.records[where[-1]]
-    evidence = {name: value for name in cause.evidence if not np.isnan(value := getattr(first, name))}
+    since, tensor, names = cause.at(first)
+    evidence = {name: value for name in names if not np.isnan(value := getattr(first, name))}
     return Finding(
         cause.name,
-        getattr(first, cause.since) if cause.since else first.first,
-        getattr(first, cause.tensor) if cause.tensor else "",
+        since,
+        tensor,
         evidence,
         cause.change,
         cause.settings(first, float(np.nanmax(table.lr[: where[0] + 1], initial=0.0))),

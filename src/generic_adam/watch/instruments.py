@@ -28,12 +28,11 @@ COLUMNS = ("ratio", "update", "falling", "square", "overshoot", "before", "curve
 g^2; <g, u> and <g, u> of the step before, with the u of that step; <u, D u>; <g, m>; m^2; v."""
 
 
-_NAMES = "eps live tiny unmoved driven off stated off_m square off_v fourth decayed stepped after"
-COMPARED = (*_NAMES.split(), "pulled", "first")
+_NAMES = "eps live tiny unmoved driven off stated off_m square off_v fourth decayed stepped after pulled first along"
+COMPARED = tuple(_NAMES.split())
 """The sums of `Sample.compare`: eps/(sqrt(v) + eps); coordinates with v > 0; with a tiny v and a large step; unmoved by
 a step and a gradient that are not 0; with such; (step - stated step)^2; stated step^2; (m - its average)^2; g^2; (v -
-its average)^2; v^2; (decay x)^2; (alpha u)^2; x^2 after the step;
-(pull x)^2; m^2 + g^2."""
+its average)^2; v^2; (decay x)^2; (alpha u)^2; x^2 after the step; (pull x)^2; m^2 + g^2; step times stated step."""
 
 
 @dataclass(eq=False)
@@ -284,14 +283,16 @@ class Sample:
             scale: what makes m/(sqrt(v) + e) the ratio of the corrected moments.
             rounding: the spacing of the weights' numbers at 1.
         """
-        x = self.points()
-        g, m, v, u = self.now
-        old_v, old_m = self.before[2], self.before[1]
+        x, pulled = self.points(), expected.pull * was
+        g, m, v, _ = self.now
+        old_v, old_m, square = self.before[2], self.before[1], (g * g).sum(1)
+        root = (v.sqrt() + expected.added).clamp_min_(_TINY)
+        u, g = m / root, g + pulled
         moved, stated = x - was, -expected.alpha * u - expected.decay * was
         # Rounding of the weights, twice, is no difference.
         off = ((moved - stated).abs() - 2 * rounding * x.abs()).clamp_min(0.0)
         live, driven = v > 0, (expected.alpha * u != 0) & (g != 0)
-        share = (expected.added / self._root).masked_fill(~live, 0.0)
+        share = (expected.added / root).masked_fill(~live, 0.0)
         tiny = live & (v < 1e-12 * v.amax(1, keepdim=True)) & (u.abs() * scale > 0.1)
         of_m = m - expected.beta * old_m - (1 - expected.beta) * g
         of_v = v - expected.theta * old_v - (1 - expected.theta) * g * g
@@ -306,14 +307,15 @@ class Sample:
             (off * off).sum(1),
             (stated * stated).sum(1),
             (of_m * of_m).sum(1),
-            (g * g).sum(1),
+            square,
             (of_v * of_v).sum(1),
             (v * v).sum(1),
             (expected.decay * was).square_().sum(1),
             (expected.alpha * u).square_().sum(1),
             (x * x).sum(1),
-            (expected.pull * was).square_().sum(1),
+            (pulled * pulled).sum(1),
             (m * m + g * g).sum(1),
+            (moved * stated).sum(1),
         ])  # fmt: skip
 
     def collect(self) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from generic_adam.errors import OptimizerError
 from generic_adam.extras import from_extra
+from generic_adam.methods import Algorithm
 
 with from_extra("torch"):
     import torch
@@ -113,7 +114,8 @@ def _adagrad(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coeffici
     # sum/(t + 1) is an average with theta_t = 1 - 1/(t + 1)
     rate = float(group["lr"]) / (1 + (t - 1) * float(group["lr_decay"]))
     root = math.sqrt(t + 1)
-    return Coefficients(rate / root, 0.0, 1 - 1 / (t + 1), float(group["eps"]) / root, 0.0)
+    pull = float(group["weight_decay"])
+    return Coefficients(rate / root, 0.0, 1 - 1 / (t + 1), float(group["eps"]) / root, 0.0, pull)
 
 
 def _adamax(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficients[float]:
@@ -125,14 +127,13 @@ def _none(_state: State, _group: Group) -> None:
     return None
 
 
-def _replays(optimizer: Any, group: Group) -> bool:
-    """Whether all that a step does is known: no option adds to it."""
-    coupled = not isinstance(optimizer, GenericAdam | torch.optim.AdamW) and not group.get("decoupled_weight_decay")
-    return not (group.get("momentum") or group.get("centered") or (group.get("weight_decay") and coupled))
+def _replays(_optimizer: Any, group: Group) -> bool:
+    """Return True if all that a step does is known: no option adds to it."""
+    return not (group.get("momentum") or group.get("centered"))
 
 
 def _is_adam(optimizer: Any, group: Group) -> bool:
-    """Whether a class that is known by its state alone says that it is Adam, or AdamW."""
+    """Return True if a class that is known by its state alone says that it is Adam, or AdamW."""
     name = type(optimizer).__name__.casefold()
     plain = all(group.get(one, True) for one in ("bias_correction", "correct_bias", "adam_w_mode"))
     return plain and (name == "adamw" or (name in {"adam", "fusedadam", "cpuadam"} and not group.get("weight_decay")))
@@ -184,6 +185,27 @@ def look_into(optimizer: torch.optim.Optimizer) -> Look:
     raise OptimizerError(
         f"{name} cannot be watched; expected one of {names}, a subclass, or an Adam that keeps exp_avg and exp_avg_sq"
     )
+
+
+def stated(algorithm: Algorithm, group: int, t: int) -> Coefficients[float]:
+    """Return the numbers that an algorithm has at a step of a parameter group."""
+    part = next((one for one in algorithm.parts if group in one.groups), algorithm)
+    method = part.method
+    values = (float(one(t)) for one in (method.alpha, method.beta, method.theta, part.eps, part.decay))
+    return Coefficients(*values, pull=float(part.l2))
+
+
+def comparable(algorithm: Algorithm) -> Algorithm:
+    """Return an algorithm that steps can be compared with.
+
+    Raises:
+        OptimizerError: its steps are not those of Adam or AdamW.
+    """
+    for part in algorithm.parts or (algorithm,):
+        reason = part.beyond("initial_v", "eps", "decay", "l2", "clipping", "running_maximum", "maximize", "others")
+        if reason is not None:
+            raise OptimizerError(f"{algorithm.source or 'the algorithm'} cannot be compared with steps: {reason}")
+    return algorithm
 
 
 def real(tensor: Any) -> Tensor:

@@ -32,7 +32,9 @@ with from_extra("optax"):
 
 _WIDTH, _TINY = 512, 1e-30
 _NAMES = "ratio update falling square overshoot before curved agreement momentum second "  # at every step
-_NAMES += "eps live tiny unmoved driven off stated off_m first off_v fourth stepped decayed"  # compared at the last one
+_NAMES += (
+    "eps live tiny unmoved driven off stated off_m first off_v fourth stepped decayed along"  # compared at the last one
+)
 COLUMNS = tuple(_NAMES.split())
 """The sums over a leaf's coordinates, by the names of `generic_adam.watch.instruments`."""
 
@@ -180,6 +182,7 @@ def _sums(
         "driven": driven,
         "off": off**2,
         "stated": stated**2,
+        "along": moved * stated,
         "off_m": (m - beta * seen["old_m"] - (1 - beta) * g) ** 2,
         "first": m * m + g * g,
         "off_v": (v - theta * seen["old_v"] - (1 - theta) * g * g) ** 2,

@@ -59,7 +59,9 @@ class Record:
         eps_worst: of the worst tensor.
         tiny: the share of coordinates with v < 1e-12 of its tensor's largest and a step above a tenth of lr.
         lost: the share of weights that a non-zero update left unchanged, over all tensors.
-        wrong: the step that was made against the step of the stated algorithm, relative to it.
+        wrong: the step that was made against the step of the stated algorithm, relative to it: the first that
+            differs; the worst tensor.
+        wrong_ratio: its length along the stated step: 0.5 half of it, -1 against it.
         tampered: the second moment against the average of the one before and the new squares, relative to it.
         late: by how many steps the optimizer's own count fell behind since the record before; negative: ran ahead.
         pull: the size of a decay in the gradient over the size of the gradient without it.
@@ -119,6 +121,8 @@ class Record:
     lost: float = math.nan
     lost_tensor: str = ""
     wrong: float = math.nan
+    wrong_ratio: float = math.nan
+    wrong_step: int = 0
     wrong_tensor: str = ""
     tampered: float = math.nan
     tampered_step: int = 0

@@ -222,6 +222,7 @@ def of_comparison(sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_]
             "decay": np.where(rows.judged, np.sqrt(sums["decayed"] / sums["stepped"]), np.nan),
         }
         found: dict[str, Any] = {}
+        along = sums["along"] / sums["stated"]
         square = float(np.nansum(sums["square"] * rows.scale))
         if square > 0 and "pulled" in sums:  # Optax' decay in the gradient is not told apart from the gradient
             found["pull"] = math.sqrt(float(np.nansum(sums["pulled"] * rows.scale)) / square)
@@ -235,6 +236,8 @@ def of_comparison(sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_]
             if usable[worst] > -np.inf:
                 found["eps_worst" if name == "eps" else name] = float(usable[worst])
                 found[f"{name}_tensor"] = rows.names[worst]
+                if name == "wrong":
+                    found["wrong_ratio"] = float(along[worst])
         found["decay"] = _weighted_median(shares["decay"], rows.numels)
         if driven > 0:
             found["lost"] = float((sums["unmoved"] * rows.scale).sum()) / driven

@@ -20,13 +20,15 @@ import numpy as np
 from generic_adam.errors import OptimizerError, TheoremError
 from generic_adam.extras import from_extra
 from generic_adam.files import OutputError, write_json
+from generic_adam.methods import Algorithm
 from generic_adam.setting import Setting
 from generic_adam.theorems.measured import Budget
 from generic_adam.watch import summary
 from generic_adam.watch.budget import BudgetMeter
+from generic_adam.watch.causes import WRONG
 from generic_adam.watch.diagnosis import Diagnosis, Finding, diagnose, setting
 from generic_adam.watch.instruments import COLUMNS, COMPARED, Member, Sample
-from generic_adam.watch.looks import Coefficients, Look, look_into
+from generic_adam.watch.looks import Coefficients, Look, comparable, look_into, stated
 from generic_adam.watch.probes import curvature
 from generic_adam.watch.records import Lines, Record
 
@@ -38,6 +40,8 @@ _log = logging.getLogger("generic_adam.watch")
 _FLOAT32 = torch.finfo(torch.float32).eps
 # The records between two diagnoses during the run, and those that one looks at.
 _RECORDS, _LOOKED_BACK = 4, 32
+# The first steps, each of which is compared with the stated one.
+_OFTEN = 10
 # The distance that is set against the weights is that of this many steps.
 _PATH = 50
 # The steps over which the bias of the scaling is told from noise; the coordinates up to which every step is measured,
@@ -77,6 +81,8 @@ class Watch:
         model: a module whose names the tensors have.
         log: called with the numbers of each record by name, and its step: `wandb.log`, for example; or TensorBoard's
             SummaryWriter.
+        algorithm: the one that was certified, as `ga.certify` read it; the steps are compared with its sequences. None
+            compares them with what the parameter groups say at each step.
 
     Raises:
         OptimizerError: the optimizer cannot be watched, or an argument is wrong.
@@ -107,6 +113,7 @@ class Watch:
         every: int = 25,
         model: torch.nn.Module | None = None,
         log: Any = None,
+        algorithm: Algorithm | None = None,
     ) -> None:
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise OptimizerError(f"every is {every!r}; expected a whole number of steps of at least 1")
@@ -116,6 +123,7 @@ class Watch:
         self._records: list[Record] = []
         self._optimizer, self._look = optimizer, look_into(optimizer)
         self._probe, self._on_event, self._log = probe, on_event, log
+        self._algorithm = None if algorithm is None else comparable(algorithm)
         self._meter = None if probe is None else _meter(optimizer, probe, model)
         self._names = {} if model is None else {id(p): name for name, p in model.named_parameters()}
         self._told: set[str] = set()
@@ -129,7 +137,8 @@ class Watch:
         self._last_probe = 0
         self._coin, self._lasting, self._drawn = random.Random(0), 0, 0  # the draws know nothing of the run
         self._points: list[Tensor] | None = None
-        self._compared: list[Tensor] | None = None
+        self._compared: list[tuple[int, list[Tensor]]] = []
+        self._begun = 0
         self._reference: list[Tensor] | None = None
         self._due = self._stepping = False
         self._out = None if out is None else Path(out)
@@ -172,6 +181,8 @@ class Watch:
 
     def clipped(self, norm_before: float | Tensor, max_norm: float) -> None:
         """Take in that something else has clipped the gradients of the step to come."""
+        if self._due:  # the record of the steps before is without it
+            self._flush()
         self._window.norms.append((norm_before, float(max_norm)))
 
     def diagnose(self) -> Diagnosis:
@@ -223,7 +234,7 @@ class Watch:
             self._meter.detach()
         self._flush()
         self._save()
-        self._points = self._compared = self._reference = None
+        self._points = self._reference = None
         self._samples, self._groups = [], []
         if self._file is not None:
             self._file.close()
@@ -250,7 +261,7 @@ class Watch:
                 group.join(options, _steps_done(optimizer, options))
             self._t = max((group.steps for group in self._groups), default=0)
             self._arrange()
-        if (self._t + 1) % self.every == 0:
+        if self._begun < _OFTEN or (self._t + 1) % self.every == 0:
             self._points = [sample.points() for sample in self._samples]
 
     @torch.no_grad()
@@ -277,7 +288,8 @@ class Watch:
             np.array([member.numel for member in members], dtype=float),
             np.array([self._began.setdefault(id(m.parameter), one) for m, one in zip(members, started, strict=True)]),
         )
-        self._tail = self._reference = self._points = self._compared = None
+        self._tail = self._reference = self._points = None
+        self._compared = []
         self._walked, self._lasting, self._drawn = (0.0, 0), 0, 0
 
     @torch.no_grad()
@@ -285,6 +297,7 @@ class Watch:
         if not self._stepping:
             return
         self._stepping = False
+        self._begun += 1
         if float(getattr(optimizer, "found_inf", 0.0)):
             self._points = None
             return  # a gradient scaler had the step skipped
@@ -316,7 +329,8 @@ class Watch:
         self._window.numbers.append([group.numbers for group in self._groups])
         self._window.steps.append(self._t)
         if self._points is not None:
-            self._compared = list(map(partial(self._compared_with, used), self._samples, self._points))
+            found = list(map(partial(self._compared_with, used), self._samples, self._points))
+            self._compared.append((self._t, found))
             self._points = None
         self._due = recorded or len(self._window.steps) == self.every
 
@@ -350,6 +364,8 @@ class Watch:
 
     def _compared_with(self, used: Sequence[Coefficients[float]], sample: Sample, was: Tensor) -> Tensor:
         """Return how the step differs from the stated one; the moments before it are not known at the first."""
+        if self._algorithm is not None:
+            used = [stated(self._algorithm, k, group.steps or 1) for k, group in enumerate(self._groups)]
         known = [self._lasting > 1 and not group.options.get("amsgrad") for group in self._groups]
         numbers = [
             (c.alpha, c.beta if self._lasting > 1 else math.nan, c.theta if v else math.nan, c.added, c.decay, c.pull)
@@ -372,9 +388,9 @@ class Watch:
             steps = self._steps(window)
             found |= summary.of_steps(steps, self._rows)
             found |= self._skew()
-            if self._compared is not None:
-                found |= self._of_comparison(steps, self._compared)
-                self._compared = None
+            if self._compared:
+                found |= self._of_comparison(steps)
+                self._compared = []
             if self._probe is not None and self._wanted(found):
                 found["probed"] = self._probed(self._probe)
         found |= summary.of_losses(_numbers(window.losses))
@@ -421,15 +437,22 @@ class Watch:
         self._tail = summary.Steps(np.array(window.steps), by_sum, by_number).after(self._tail)
         return self._tail
 
-    def _of_comparison(self, steps: summary.Steps, compared: Sequence[Tensor]) -> dict[str, Any]:
+    def _of_comparison(self, steps: summary.Steps) -> dict[str, Any]:
         rows = self._rows
-        values = torch.cat([one.double().cpu() for one in compared], dim=1).numpy()
-        sums = {name: values[index] for index, name in enumerate(COMPARED)}
         members = [member for sample in self._samples for member in sample.members]
         spacing = [max((torch.finfo(one.dtype).eps for one in m.moments()), default=0.0) for m in members]
         complete = np.concatenate([np.array(sample.complete) for sample in self._samples])
         plain = np.array([self._look.replays(self._optimizer, group.options) for group in self._groups])
-        found = summary.of_comparison(sums, rows, complete & plain[rows.groups], 4 * np.array(spacing))
+        found, first = dict[str, Any](), dict[str, Any]()
+        sums = dict[str, np.ndarray]()
+        for step, compared in self._compared:
+            values = torch.cat([one.double().cpu() for one in compared], dim=1).numpy()
+            sums = {name: values[index] for index, name in enumerate(COMPARED)}
+            found = summary.of_comparison(sums, rows, complete & plain[rows.groups], 4 * np.array(spacing))
+            found["wrong_step"] = step
+            if not first and found.get("wrong", 0.0) > WRONG:
+                first = {name: found[name] for name in found if name.startswith("wrong")}
+        found |= first
         tensors = [m.parameter.detach() for m in members]
         largest = max(_numbers(torch._foreach_norm(tensors, math.inf)))
         # Between two looks no weight moves further than the steps' upper limits.
@@ -525,7 +548,8 @@ class _Group:
         self.scale = math.sqrt(of_v) / of_m if of_m > 0 else 1.0
         largest = math.sqrt(self._spread) if look.averages and self._spread > 0 else math.nan
         lr = float(self.options.get("lr", math.nan))
-        averaged = math.nan if self.options.get("amsgrad") or not look.replays(optimizer, self.options) else theta
+        other = self.options.get("amsgrad") or found.pull or not look.replays(optimizer, self.options)
+        averaged = math.nan if other else theta
         self.numbers = (lr, found.alpha, beta, theta, found.decay, self.scale, of_v, largest, averaged)
         self.added = found.added
         return found
