@@ -180,6 +180,20 @@ def test_a_step_that_calls_its_parents_is_one_step():
     assert watch.diagnose().healthy
 
 
+def test_what_a_class_does_after_its_parents_step_is_a_part_of_its_step():
+    class Uphill(torch.optim.Adam):
+        @torch.no_grad()
+        def step(self, closure=None):
+            before = [p.clone() for p in self.param_groups[0]["params"]]
+            super().step(closure)
+            for p, was in zip(self.param_groups[0]["params"], before, strict=True):
+                p.copy_(2 * was - p)
+
+    first = run(lambda p: Uphill(p, lr=1e-3), steps=50).diagnose().findings[0]
+    assert (first.cause, first.since) == ("wrong_optimizer", 1)
+    assert first.evidence["wrong_ratio"] == pytest.approx(-1.0, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("fault", "cause"),
     [

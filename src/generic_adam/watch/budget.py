@@ -30,7 +30,7 @@ import numpy as np
 from generic_adam.errors import OptimizerError, TheoremError
 from generic_adam.extras import from_extra
 from generic_adam.theorems.measured import Budget, Estimate, Observation, budget, drawn, weights
-from generic_adam.watch.looks import look_into, real
+from generic_adam.watch.looks import is_inner, look_into, real
 
 with from_extra("torch"):
     import torch
@@ -158,7 +158,6 @@ class BudgetMeter:
         self._earlier: list[Tensor] | None = None  # u_{t-1}
         self._open: _Open | None = None
         self._repeats: bool | None = None
-        self._stepping = False
         self._handles = [
             optimizer.register_step_pre_hook(self._before_step),
             optimizer.register_step_post_hook(self._after_step),
@@ -219,9 +218,8 @@ class BudgetMeter:
 
     @torch.no_grad()
     def _before_step(self, optimizer: torch.optim.Optimizer, *_args: Any) -> None:
-        if self._stepping:  # a class whose step calls its parent's has the hooks run twice
+        if is_inner(optimizer):
             return
-        self._stepping = True
         if self._done is None and not self._join(optimizer):  # no second moment yet: nothing to measure with
             return
         t = len(self._steps)
@@ -240,8 +238,7 @@ class BudgetMeter:
 
     @torch.no_grad()
     def _after_step(self, optimizer: torch.optim.Optimizer, *_args: Any) -> None:
-        stepping, self._stepping = self._stepping, False
-        if not stepping or self._done is None:
+        if is_inner(optimizer) or self._done is None:
             return
         self._done += 1
         alpha, beta, theta, _ = self._last = self._coefficients(optimizer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from inspect import currentframe
 from typing import Any, Generic, TypeVar
 
 from generic_adam.errors import OptimizerError
@@ -206,6 +207,22 @@ def comparable(algorithm: Algorithm) -> Algorithm:
         if reason is not None:
             raise OptimizerError(f"{algorithm.source or 'the algorithm'} cannot be compared with steps: {reason}")
     return algorithm
+
+
+# torch's wrapper of every `step`, which calls the hooks.
+_HOOKED = torch.optim.Optimizer.profile_hook_step(torch.optim.Optimizer.step).__code__
+
+
+def is_inner(optimizer: torch.optim.Optimizer) -> bool:
+    """Return True in a hook of a step that a step of the same optimizer has called: its class calls its parent's.
+
+    torch calls the hooks of both; what has been done is seen before and after the outer one.
+    """
+    frame, count = currentframe(), 0
+    while frame is not None and count < 2:
+        count += frame.f_code is _HOOKED and frame.f_locals.get("self") is optimizer
+        frame = frame.f_back
+    return count == 2
 
 
 def real(tensor: Any) -> Tensor:

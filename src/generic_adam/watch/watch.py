@@ -28,7 +28,7 @@ from generic_adam.watch.budget import BudgetMeter
 from generic_adam.watch.causes import WRONG
 from generic_adam.watch.diagnosis import Diagnosis, Finding, diagnose, setting
 from generic_adam.watch.instruments import COLUMNS, COMPARED, Member, Sample
-from generic_adam.watch.looks import Coefficients, Look, comparable, look_into, stated
+from generic_adam.watch.looks import Coefficients, Look, comparable, is_inner, look_into, stated
 from generic_adam.watch.probes import curvature
 from generic_adam.watch.records import Lines, Record
 
@@ -140,7 +140,7 @@ class Watch:
         self._compared: list[tuple[int, list[Tensor]]] = []
         self._begun = 0
         self._reference: list[Tensor] | None = None
-        self._due = self._stepping = False
+        self._due = False
         self._out = None if out is None else Path(out)
         self._file = None if self._out is None else self._open(self._out)
         self._handles = [
@@ -246,10 +246,8 @@ class Watch:
         self.detach()
 
     def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        # A class whose step calls its parent's has the hooks run twice: the first before and the first after count.
-        if self._stepping:
+        if is_inner(optimizer):
             return
-        self._stepping = True
         if self._due:
             self._flush()
         if [id(group.options) for group in self._groups] != [id(options) for options in optimizer.param_groups]:
@@ -294,9 +292,8 @@ class Watch:
 
     @torch.no_grad()
     def _after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        if not self._stepping:
+        if is_inner(optimizer):
             return
-        self._stepping = False
         self._begun += 1
         if float(getattr(optimizer, "found_inf", 0.0)):
             self._points = None
