@@ -92,7 +92,6 @@ def test_phase_map_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixtur
     small = ["--quick", "--steps", "300", "--seeds", "2", "--columns", "3", "--rows", "3"]
     assert reproduce("phase-map", *small, "--out", tmp_path) == 0
     names = {"phase-map.svg", "phase-map.png", "phase-map.csv", "claims.json", "claims.md", "manifest.json"}
-    names |= {"best.md", "outside.md"}
     assert visible(tmp_path) == names
     rows = read_rows(tmp_path / "phase-map.csv")
     assert [row["paper"] for row in rows].count("1") == 1
@@ -214,11 +213,11 @@ def test_what_the_run_before_left_is_not_taken_for_this_ones(tmp_path: Path) -> 
     assert reproduce(*tiny) == 0
     (tmp_path / "notes.md").write_text("a user's own")
     (tmp_path / ".results-of-mine").mkdir()
-    with (tmp_path / "best.md").open("a") as file:
+    with (tmp_path / "phase-map.csv").open("a") as file:
         file.write("a user's own line")
     small = ["counterexample", *SMALL, "--steps", "20", "--seeds", "1", "--no-peers", "--out", tmp_path, "--restart"]
     assert reproduce(*small) == 0
-    assert visible(tmp_path) == FILES | {"notes.md", ".results-of-mine", "best.md"}
+    assert visible(tmp_path) == FILES | {"notes.md", ".results-of-mine", "phase-map.csv"}
 
 
 def test_a_grid_that_fills_the_memory_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

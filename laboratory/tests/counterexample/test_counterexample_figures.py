@@ -14,7 +14,7 @@ from generic_adam_laboratory.counterexample import figures as counterexample
 from generic_adam_laboratory.counterexample.study import Outcome, figure_methods
 from generic_adam_laboratory.runs.records import Occasion
 from generic_adam_laboratory.studies import phase_map
-from generic_adam_laboratory.studies.phase_map import BestPoint, Grid, MapOutcome, PhaseMap, claims
+from generic_adam_laboratory.studies.phase_map import Grid, PhaseMap, claims
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +72,16 @@ def test_the_table_of_outcomes() -> None:
     assert [row[-1] for row in rows[:2]] == ["not certified", "certified"]
 
 
-def outcome_of(share: np.ndarray, grid: Grid) -> MapOutcome:
-    measured = PhaseMap(grid, 10, 4, 1 - 2 * share, share, share, 0.5 - 0.4 * share, 0.5 - 0.4 * share)
-    best = BestPoint(1.0, 0.6, 0.1, 0.12, 0.01, 0.9)
-    return MapOutcome(measured, (best,))
+def map_of(share: np.ndarray, grid: Grid) -> PhaseMap:
+    return PhaseMap(grid, 10, 4, 1 - 2 * share, share, share, 0.5 - 0.4 * share, 0.5 - 0.4 * share)
 
 
 def test_the_map_is_drawn_and_its_claims_count_points(tmp_path: Path) -> None:
     grid = Grid.regular(3, 3)  # r = 0, 1, 2 and s = 0, 0.6, 1.2: only (1, 0.6) is certified
     share = np.zeros((3, 3))
     share[1, 1] = share[2, 2] = 1.0
-    outcome = outcome_of(share, grid)
-    inside, beyond, weighted, outside = claims(outcome)
+    measured = map_of(share, grid)
+    inside, beyond, weighted, outside = claims(measured)
     assert inside.verdict == "supported"
     assert "1 of 1 points certified by the paper" in inside.evidence
     assert beyond.verdict == "supported"
@@ -91,11 +89,9 @@ def test_the_map_is_drawn_and_its_claims_count_points(tmp_path: Path) -> None:
     assert weighted.verdict == "unclear"  # there is no such point on this grid
     assert outside.verdict == "supported"
     assert "1 points outside both" in outside.evidence
-    found = claims(outcome_of(np.zeros((3, 3)), grid))
+    found = claims(map_of(np.zeros((3, 3)), grid))
     assert [claim.verdict for claim in found] == ["unclear"] * 4
-    assert next(phase_map.best_rows(outcome))[-1] == "the paper, Theorem W"
-    assert list(phase_map.outside_rows(outcome.map)) == [("2", "1.2", "100%", "0.1000")]
-    phase_map.write_map(tmp_path, outcome, Occasion("command", {}, 1.0))
+    phase_map.write_map(tmp_path, measured, Occasion("command", {}, 1.0))
     rows = (tmp_path / "phase-map.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 10
     assert rows[5] == "1.0,0.6,1,1,-1,1,1,0.1,0.1"

@@ -3,14 +3,13 @@ r"""The (r, s) plane on the counterexample: where does the theory stop, and wher
 The power family has $\alpha_t = 0.5/t^s$ and $\theta_t = 1 - c/\max(t, 2)^r$ with the paper's numerator
 $c = 0.01 + 0.99\,r$, held at 1 for r > 1 so that theta stays above 0. The paper's condition certifies it for
 $0 < r \le 2s < 2$, Theorem W for $0 < r < 1 + s$ with $0 < s < 1$ and for $0 < r \le 2$ at s = 1. Each point
-of a grid is simulated on the same streams of gradients; the twenty best ones once more on 200 fresh streams,
-for a minimum over a thousand medians of eight is mostly luck.
+of a grid is simulated on the same streams of gradients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +20,10 @@ from generic_adam.answers.figures import BLUE, GREY, VERMILION, drawing, legend_
 from generic_adam.errors import RunError
 from generic_adam.methods import Method
 from generic_adam.methods import power_family as power_family_of
-from generic_adam_laboratory.counterexample import LaneRecords, Plan
-from generic_adam_laboratory.counterexample.simulation import Simulation
+from generic_adam_laboratory.counterexample import LaneRecords, Plan, simulate
 from generic_adam_laboratory.counterexample.study import ARRIVED, PAPER_BETA
 from generic_adam_laboratory.runs.records import Claim, Occasion, write_results
-from generic_adam_laboratory.runs.run import Progress, Run, Stages, carry_out
+from generic_adam_laboratory.runs.run import Progress, Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +34,6 @@ Flags = NDArray[np.bool_]
 R_RANGE = (0.0, 2.0)
 S_RANGE = (0.0, 1.2)
 MOST_POINTS = 10**4
-BEST, BEST_SEEDS = 20, 200
 MOSTLY = 0.75
 """A point goes (arrives) if this share of its lanes does."""
 
@@ -124,57 +121,12 @@ class PhaseMap:
         ends = (np.median(x, axis=2), (x < 0).mean(axis=2), (x <= ARRIVED).mean(axis=2))
         return PhaseMap(grid, int(records.times[-1]), shape[2], *ends, np.median(regret, axis=2), regret.mean(axis=2))
 
-    def best(self, count: int) -> list[tuple[float, float]]:
-        """Return the points with the lowest mean regret, the lowest first."""
-        order = np.argsort(self.mean_regret, axis=None)[:count]
-        return [self.grid.points[place] for place in order]
-
-
-@dataclass(frozen=True)
-class BestPoint:
-    """One of the best points on fresh streams: median and mean of R(T)/T, the mean's error, lanes with x_T <= -0.9."""
-
-    r: float
-    s: float
-    median: float
-    mean: float
-    error: float
-    arrived_share: float
-
-    @classmethod
-    def of(cls, r: float, s: float, records: LaneRecords) -> BestPoint:
-        """Read it off the lanes of its point."""
-        x, regret = records.final_x(point_label(r, s)), records.final_regret(point_label(r, s))
-        error = regret.std(ddof=1) / np.sqrt(regret.size)
-        return cls(r, s, *map(float, (np.median(regret), regret.mean(), error, (x <= ARRIVED).mean())))
-
-
-@dataclass(frozen=True)
-class MapOutcome:
-    """The map, and its best points on fresh streams (the lowest mean regret first)."""
-
-    map: PhaseMap
-    best: tuple[BestPoint, ...]
-
 
 def run_map(
     grid: Grid, plan: Plan, *, threads: int = 1, progress: Progress | None = None, run: Run | None = None
-) -> MapOutcome:
-    """Simulate a map (`grid.plan(...)`) and its best points again, or what is left of them in a run."""
-    lanes, first = Simulation(plan, threads), plan.replicate_range.stop
-
-    def best() -> list[tuple[float, float]]:
-        return PhaseMap.from_records(grid, lanes.records()).best(BEST)
-
-    def fresh() -> Simulation:
-        return Simulation(replace(plan, methods=_members(best()), replicates=range(first, first + BEST_SEEDS)), threads)
-
-    stages = Stages(lanes, (plan.steps, fresh))
-    carry_out(stages, run, progress)
-    again: Any = stages.works[1]
-    found = [BestPoint.of(r, s, again.records()) for r, s in best()]
-    whole = PhaseMap.from_records(grid, lanes.records())
-    return MapOutcome(whole, tuple(sorted(found, key=lambda one: one.mean)))
+) -> PhaseMap:
+    """Simulate a map (`grid.plan(...)`), or what is left of it in a run."""
+    return PhaseMap.from_records(grid, simulate(plan, threads=threads, progress=progress, run=run))
 
 
 def outside_and_arriving(measured: PhaseMap) -> list[tuple[float, float]]:
@@ -185,9 +137,8 @@ def outside_and_arriving(measured: PhaseMap) -> list[tuple[float, float]]:
     return [point for point, is_one in zip(grid.points, found, strict=True) if is_one]
 
 
-def claims(outcome: MapOutcome) -> list[Claim]:
+def claims(measured: PhaseMap) -> list[Claim]:
     """Say how theory and measurement agree, both ways."""
-    measured = outcome.map
     grid, right, arrived = measured.grid, measured.right_share >= MOSTLY, measured.arrived_share >= MOSTLY
     wrong = measured.right_share <= 1 - MOSTLY
     paper, weighted = grid.where(in_papers_region), grid.where(in_weighted_region)
@@ -247,36 +198,14 @@ _PAPERS = np.array([(0.0, 0.0), (2.0, 1.0), (0.0, 1.0), (0.0, 0.0)])  # 0 < r <=
 _WEIGHTED = np.array([(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (0.0, 1.0), (0.0, 0.0)])  # 0 < r < 1 + s
 
 
-def write_map(folder: Path, outcome: MapOutcome, occasion: Occasion) -> None:
-    """Write map, figure, tables, claims and manifest."""
-    plot_phase_map(outcome, folder / "phase-map")
+def write_map(folder: Path, measured: PhaseMap, occasion: Occasion) -> None:
+    """Write map, figure, table, claims and manifest."""
+    plot_phase_map(measured, folder / "phase-map")
     measures = ("x_median", "share_x_below_0", "share_arrived", "regret_median", "regret_mean")
     tables = {
-        "phase-map.csv": (("r", "s", "paper", "theorem_w", *measures), _map_rows(outcome.map)),
-        "best.md": (
-            ("r", "s", "R(T)/T: mean", "± error", "R(T)/T: median", "x_T ≤ −0.9", "certified by"),
-            best_rows(outcome),
-        ),
-        "outside.md": (("r", "s", "x_T ≤ −0.9", "R(T)/T: median"), outside_rows(outcome.map)),
+        "phase-map.csv": (("r", "s", "paper", "theorem_w", *measures), _map_rows(measured)),
     }
-    write_results(folder, occasion, tables, claims(outcome))
-
-
-def best_rows(outcome: MapOutcome) -> Iterator[tuple[str, ...]]:
-    """Tabulate the best points on fresh streams, the lowest mean regret first."""
-    for one in outcome.best:
-        by_w = "Theorem W" if in_weighted_region(one.r, one.s) else "neither"
-        by = f"the paper, {by_w}" if in_papers_region(one.r, one.s) else by_w  # W covers what the paper does
-        numbers = (f"{value:.4f}" for value in (one.mean, one.error, one.median))
-        yield (f"{one.r:g}", f"{one.s:g}", *numbers, f"{one.arrived_share:.1%}", by)
-
-
-def outside_rows(measured: PhaseMap) -> Iterator[tuple[str, ...]]:
-    """Tabulate the points that no theorem covers and that arrive all the same."""
-    for r, s in outside_and_arriving(measured):
-        place = (measured.grid.s.index(s), measured.grid.r.index(r))
-        share, regret = measured.arrived_share[place], measured.average_regret[place]
-        yield f"{r:g}", f"{s:g}", f"{share:.0%}", f"{regret:.4f}"
+    write_results(folder, occasion, tables, claims(measured))
 
 
 def _map_rows(measured: PhaseMap) -> Iterator[Sequence[object]]:
@@ -287,9 +216,8 @@ def _map_rows(measured: PhaseMap) -> Iterator[Sequence[object]]:
         yield [r, s, *covered, *(f"{value:.6g}" for value in values)]
 
 
-def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
+def plot_phase_map(measured: PhaseMap, stem: str | Path) -> tuple[Path, Path]:
     """Draw the map as SVG and PNG: x_T above, R(T)/T below."""
-    measured = outcome.map
     with drawing(7.6, 9.4) as figure:
         from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
