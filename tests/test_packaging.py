@@ -153,8 +153,7 @@ def test_the_laboratory_builds_beside_it_with_the_same_version(built, tmp_path):
     with zipfile.ZipFile(tmp_path / f"generic_adam_laboratory-{version}-py3-none-any.whl") as archive:
         names = archive.namelist()
         commands = archive.read(next(n for n in names if n.endswith("entry_points.txt"))).decode()
-    report = {f"generic_adam_laboratory/report/page.{ending}" for ending in ("html", "css", "py")}
-    assert report <= {*names}
+    assert "generic_adam_laboratory/report.py" in names
     assert not [name for name in names if not name.startswith("generic_adam_laboratory")]
     assert set(re.findall(r"^(\w+) = generic_adam_laboratory\.cli\.", commands, re.MULTILINE)) == {*OF_LABORATORY}
 

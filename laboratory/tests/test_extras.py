@@ -29,7 +29,7 @@ def test_what_trains_networks_is_told_in_one_line(hidden, statement):
 
 
 def test_the_counterexample_and_the_pages_need_no_torch():
-    imports = ("counterexample.figures", "studies.bound", "studies.phase_map", "report.page", "cli.experiments")
+    imports = ("counterexample.figures", "studies.bound", "studies.phase_map", "report", "cli.experiments")
     done = run_without(
         {"torch", "dask", "sklearn", "scipy"}, "; ".join(f"import generic_adam_laboratory.{one}" for one in imports)
     )

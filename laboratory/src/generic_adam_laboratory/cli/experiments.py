@@ -59,13 +59,13 @@ def report(
 
     Exit code 1 if a file is not the one the run wrote: its SHA-256 is not the manifest's.
     """
-    from generic_adam_laboratory.report.page import write_report
+    from generic_adam_laboratory.report import write_report
 
-    path, contents = write_report(directory, out)
+    path, changed = write_report(directory, out)
     typer.echo(f"wrote {path}")
-    for name in contents.changed:
+    for name in changed:
         tell(f"{name}: missing, or its SHA-256 is not the manifest's: changed after the run")
-    if contents.changed:
+    if changed:
         raise typer.Exit(1)
 
 

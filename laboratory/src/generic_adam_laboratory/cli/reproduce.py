@@ -313,7 +313,7 @@ def _reproduce(
 
 def _print_results(command: str, written: Sequence[Path]) -> None:
     """Print the table of outcomes, or of claims where there is none, and the files written."""
-    from generic_adam_laboratory.report.page import read_table
+    from generic_adam_laboratory.report import read_table
 
     tables = [path for path in written if path.name in {"outcomes.md", "turning.md"}]
     for path in tables or [path for path in written if path.name == "claims.md"]:

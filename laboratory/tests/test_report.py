@@ -5,22 +5,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import random
 import re
 import shutil
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from markupsafe import escape
 from matplotlib.figure import Figure
 
 from generic_adam.answers.figures import save_figure
 from generic_adam.cli.app import run
 from generic_adam.errors import DataError, GenericAdamError
 from generic_adam.files import write_json
-from generic_adam_laboratory.report.page import read_contents, write_report
+from generic_adam_laboratory.report import write_report
 from generic_adam_laboratory.runs.records import Claim, write_claims, write_manifest
 
 
@@ -58,20 +57,24 @@ def curves(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def sealed(folder: Path, command: str = "generic-adam reproduce x --seeds 3", **settings: object) -> Path:
+    write_manifest(folder / "manifest.json", command, {"seeds": 3, **settings}, 12.5)
+    return folder
+
+
 @pytest.fixture
 def experiment(tmp_path: Path, curves: Path) -> Path:
     folder = tmp_path / "my-experiment"
     folder.mkdir()
-    write_manifest(folder / "manifest.json", "generic-adam reproduce x --seeds 3", {"seeds": 3}, 12.5)
     write_claims(folder, [Claim("Larger r is faster.", "Figure 1", "supported", "5 of 5 seeds")])
     for picture in curves.iterdir():
         shutil.copy(picture, folder)
     (folder / "outcomes.md").write_text("| method | x |\n|---|---|\n| a \\| b | −0.5 |\n", encoding="utf-8")
-    return folder
+    return sealed(folder)
 
 
 def page_of(folder: Path) -> str:
-    path, _contents = write_report(folder)
+    path, _changed = write_report(folder)
     return path.read_text(encoding="utf-8")
 
 
@@ -92,13 +95,12 @@ def test_everything_in_the_directory_is_on_the_page(experiment: Path) -> None:
     assert page.count("<img ") == 1  # the PNG beside the SVG is not shown twice
 
 
-def test_folders_below_are_counted_and_not_listed(experiment: Path) -> None:
-    for seed in range(3):
-        (experiment / "runs" / f"seed-{seed}").mkdir(parents=True)
-        (experiment / "runs" / f"seed-{seed}" / "records.csv").write_text("a\n1\n", encoding="utf-8")
-    text = text_of(page_of(experiment))
-    assert "runs/ 3 12" in text
-    assert "seed-1" not in text
+def test_a_file_that_the_manifest_does_not_list_is_not_shown(experiment: Path) -> None:
+    (experiment / "notes.md").write_text("| sesame |\n|---|\n| sesame |\n", encoding="utf-8")
+    (experiment / "link.svg").symlink_to(experiment / "curves.svg")
+    page = page_of(experiment)
+    assert "sesame" not in page
+    assert page.count("<img ") == 1
 
 
 def test_the_page_is_self_contained(experiment: Path) -> None:
@@ -116,9 +118,8 @@ def test_text_from_files_is_never_markup(experiment: Path) -> None:
     hostile = '<script>alert("x")</script>'
     write_claims(experiment, [Claim(hostile, hostile, "unclear", hostile)])
     (experiment / "outcomes.md").write_text(f"| {hostile} |\n|---|\n| {hostile} |\n", encoding="utf-8")
-    write_manifest(experiment / "manifest.json", hostile, {"methods": {}, hostile: hostile}, 1.0)
     (experiment / "<b>.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
-    page = page_of(experiment)
+    page = page_of(sealed(experiment, hostile, **{hostile: hostile}))
     assert "<script" not in page
     assert "<b>" not in page
     assert hostile in text_of(page)
@@ -133,8 +134,8 @@ def test_what_cannot_be_reported_is_one_line_and_leaves_nothing(tmp_path: Path) 
     (tmp_path / "manifest.json").write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match="nothing to report in"):
         write_report(tmp_path)
-    (tmp_path / "manifest.json").write_text("{}", encoding="utf-8")
     (tmp_path / "claims.json").write_text('[{"sentence": 1}]', encoding="utf-8")
+    sealed(tmp_path)
     with pytest.raises(GenericAdamError, match="claims"):
         write_report(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["claims.json", "manifest.json", "notes.txt"]
@@ -168,14 +169,14 @@ def test_a_manifest_of_another_shape_is_one_line(tmp_path: Path, seconds: object
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("notes.md", b"\xff\xfe"),
+        ("outcomes.md", b"\xff\xfe"),
         ("claims.json", b"[" * 100_000),
     ],
 )
 def test_a_foreign_file_is_at_most_one_line(experiment: Path, name: str, content: bytes) -> None:
     (experiment / name).write_bytes(content)
-    with pytest.raises(DataError, match=f"cannot read .*{name}"):
-        write_report(experiment)
+    with pytest.raises(GenericAdamError, match=rf"cannot (read .*{name}|report on)"):
+        write_report(sealed(experiment))
 
 
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
@@ -187,37 +188,13 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
 def test_columns_lie_as_the_table_says(experiment: Path) -> None:
     table = "| method | share |\n|---|---:|\n| a | 3 of 4 |\n"
     (experiment / "outcomes.md").write_text(table, encoding="utf-8")
-    assert '<td class="number">3 of 4</td>' in page_of(experiment)
-
-
-@pytest.mark.parametrize("kind", ["svg", "json", "md", "folder", "dangling"])
-def test_a_symbolic_link_is_listed_and_not_followed(experiment: Path, tmp_path: Path, kind: str) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "secret.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' id='sesame'/>", encoding="utf-8")
-    (outside / "secret.md").write_text("| sesame |\n|---|\n| sesame |\n", encoding="utf-8")
-    write_json(outside / "secret.json", {"sesame": 1})
-    target = {"folder": outside, "dangling": outside / "missing"}.get(kind, outside / f"secret.{kind}")
-    (experiment / f"link.{kind}").symlink_to(target)
-    before = page_of(experiment)
-    contents = read_contents(experiment)
-    assert contents.files[experiment / f"link.{kind}"] is None
-    assert f"link.{kind} 1 symbolic link, not followed" in text_of(before)
-    assert "sesame" not in before
-    assert before.count("<img ") == 1
+    assert '<td class="number">3 of 4</td>' in page_of(sealed(experiment))
 
 
 def test_a_file_that_is_not_the_one_the_run_wrote_is_said_on_the_page(
     experiment: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     manifest = json.loads((experiment / "manifest.json").read_text(encoding="utf-8"))
-    manifest["files"] = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in experiment.iterdir()
-        if path.name != "manifest.json"
-    }
-    write_json(experiment / "manifest.json", manifest)
-    assert read_contents(experiment).changed == []
     assert run(["report", str(experiment)]) == 0
     assert capsys.readouterr().err == ""
     with (experiment / "outcomes.md").open("a", encoding="utf-8") as stream:
@@ -225,7 +202,7 @@ def test_a_file_that_is_not_the_one_the_run_wrote_is_said_on_the_page(
     (experiment / "curves.png").unlink()
     manifest["files"]["../../etc/passwd"] = "0" * 64
     write_json(experiment / "manifest.json", manifest)
-    assert set(read_contents(experiment).changed) == {"outcomes.md", "curves.png", "../../etc/passwd"}
+    assert set(write_report(experiment)[1]) == {"outcomes.md", "curves.png", "../../etc/passwd"}
     assert run(["report", str(experiment)]) == 1
     told = capsys.readouterr()
     assert told.err.count("\n") == 3
@@ -233,17 +210,11 @@ def test_a_file_that_is_not_the_one_the_run_wrote_is_said_on_the_page(
     assert "outcomes.md: missing, or its SHA-256 is not the manifest's" in text_of(page_of(experiment))
 
 
-def test_names_and_texts_that_are_no_unicode_are_shown_as_far_as_they_go(experiment: Path) -> None:
-    try:
-        (experiment / os.fsdecode(b"caf\xe9.svg")).write_bytes((experiment / "curves.svg").read_bytes())
-    except OSError:
-        pytest.skip("this file system wants UTF-8 names")
+def test_a_text_that_is_no_unicode_is_shown_as_far_as_it_goes(experiment: Path) -> None:
     (experiment / "claims.json").write_text(
         '[{"sentence": "lone \\ud800", "source": "", "verdict": "unclear", "evidence": ""}]', encoding="utf-8"
     )
-    text = text_of(page_of(experiment))
-    assert "caf?.svg" in text
-    assert "lone ?" in text
+    assert "lone ?" in text_of(page_of(sealed(experiment)))
 
 
 def mutate(content: bytes, rng: random.Random) -> bytes:
@@ -290,14 +261,19 @@ def outcomes_of_damage(experiment: Path, names: list[str], count: int, seed: int
         path = experiment / rng.choice(names)
         whole = path.read_bytes()
         path.write_bytes(mutate(whole, rng))
+        manifest = (experiment / "manifest.json").read_bytes()
+        if path.name != "manifest.json":
+            sealed(experiment)  # by whom who changed it
         outcomes.add(outcome(experiment))
         path.write_bytes(whole)
+        if path.name != "manifest.json":
+            (experiment / "manifest.json").write_bytes(manifest)
     return outcomes
 
 
 def test_a_damaged_record_gives_a_page_or_one_line(experiment: Path) -> None:
     names = sorted(path.name for path in experiment.iterdir() if path.suffix != ".png")
-    assert outcomes_of_damage(experiment, names, 150, seed=1) == {"page", "line"}
+    assert outcomes_of_damage(experiment, names, 60, seed=1) == {"page", "line"}
 
 
 @pytest.mark.exhaustive

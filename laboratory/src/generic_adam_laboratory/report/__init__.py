@@ -1,1 +1,0 @@
-"""Figures and pages made from records and certificates. Nothing here trains or simulates."""
