@@ -156,4 +156,4 @@ def test_bad_use_is_one_line():
     with pytest.raises(OptimizerError, match="complex"):
         solver.init({"w": jnp.ones(3, complex)})
     masked = watched(optax.adam(1e-3))
-    assert masked.init(x).ring.shape == (25, 24, 1)
+    assert masked.init(x).ring.shape == (25, 25, 1)

@@ -130,27 +130,43 @@ def _high(t: Table, share: float) -> Mask:
 
 
 def _weight_decay(t: Table) -> Mask:
-    outweighs = _over(t.decay, 0.5) & _over(t.decay_rate, 0.0) | _over(t.pull, 0.7) & _high(t, 0.5)
-    return outweighs | _over(t.decay_rate, 0.02)
+    """Find decays that outweigh the steps; where nothing is left to be learnt, any decay does."""
+    outweighs = _over(t.decay, 0.8) & _high(t, 0.05) | _over(t.decay, 0.5) & _high(t, 0.3)
+    return outweighs & _over(t.decay_rate, 0.0) | _over(t.pull, 0.7) & _high(t, 0.5) | _over(t.decay_rate, 0.02)
+
+
+def _lost_updates(t: Table) -> Mask:
+    """Find weights that stand still while there is something to be learnt, and the rate has not been let down."""
+    kept = t.lr > 0.3 * np.maximum.accumulate(t.lr)
+    return _over(t.lost, 0.5) & _high(t, 0.4) | _over(t.lost, 0.7) & _high(t, 0.1) & kept
+
+
+def _eps_too_small(t: Table) -> Mask:
+    """Find weights without a gradient that take whole steps; after steps that were too long, all gradients may be 0."""
+    return _held(_over(t.tiny, 0.01), t.lengths, 100) & ~np.logical_or.accumulate(_lr_too_large(t))
 
 
 def _eps_too_large(t: Table) -> Mask:
     with np.errstate(all="ignore"):  # without the clipping v would be so much larger
         larger = np.nan_to_num(t.mass_before / t.mass_after, nan=1.0, posinf=1e300)
-        return _over(t.eps_share / (t.eps_share + (1 - t.eps_share) * larger), 0.5)
+        return _over(t.eps_share / (t.eps_share + (1 - t.eps_share) * larger), 0.5) & _high(t, 0.05)
 
 
 def _clipping(t: Table) -> Mask:
+    """Find what takes most of the gradient away; every step clipped alike is none for Adam, as long as eps is small."""
     with np.errstate(all="ignore"):
         removed = 1 - _summed(t.mass_after, t.lengths, 200) / _summed(t.mass_before, t.lengths, 200)
-    return _over(removed, 0.8)
+    alike = (t.clipped > 0.95 * t.lengths) & ~_over(t.eps_share, 0.1) & ~_high(t, 0.5)
+    return _over(removed, 0.8) & ~alike
 
 
 def _skewed_noise(t: Table) -> Mask:
     """A part of the gradient is scaled away by rare large ones, which come again and again."""
     most = np.maximum.accumulate(np.nan_to_num(t.gradient))
     again = np.array([np.mean(t.gradient[: k + 1] > 0.2 * most[k]) for k in range(len(most))])
-    return _over(t.skew, 0.4) & _over(t.skew_scale, 0.01) & (again > 0.15)
+    # A decay in the gradient is no part of it, and would be counted as taken away.
+    pulled = np.maximum.accumulate(np.nan_to_num(t.pull)) > 0.1
+    return _over(t.skew, 0.4) & _over(t.skew_scale, 0.01) & (again > 0.15) & ~pulled
 
 
 def _free_fall(t: Table) -> Mask:
@@ -163,7 +179,14 @@ def _free_fall(t: Table) -> Mask:
 def _passing(t: Table) -> Mask:
     """A jump of the loss after which gradients are soon as small as before: rather a few mini-batches than a memory."""
     after = [np.min(t.gradient[k + 1 : k + 9], initial=math.inf) for k in range(len(t.gradient))]
-    return _jump(t) & (np.array(after) < 3 * _before(t.gradient, np.median))
+    found, held = _jump(t) & (np.array(after) < 3 * _before(t.gradient, np.median)), _stale(t)
+    for k in range(1, len(found)):  # what follows at once is the same event
+        found[k] |= found[k - 1] and held[k]
+    return found
+
+
+def _stale(t: Table) -> Mask:
+    return _over(t.stale, 4.0) & _over(t.stale_update, 1.0)
 
 
 def _jump(t: Table) -> Mask:
@@ -186,13 +209,16 @@ def raised(t: Table) -> Mask:
 
 
 def _lr_too_large(t: Table) -> Mask:
-    """Steps as large as the weights, after which the loss does not come down to half: the first ones may be long."""
-    found = _over(t.reach, 0.4)
+    """Find steps as large as the weights, after which the loss does not come down to half: the first ones may be long.
+
+    Half as large are too large where the loss never comes down at all.
+    """
+    found, never = _over(t.reach, 0.4), _over(t.reach, 0.2) & _high(t, 0.8).all()
     for k in np.flatnonzero(found):
-        later, low = t.loss[k + 1 : k + 9], t.loss_low[k]
-        if len(later) < 2 or (low > 0 and np.min(later, initial=math.inf, where=np.isfinite(later)) < low / 2):
-            found[k] = False
-    return found | raised(t)
+        later, low, bad = t.loss[k + 1 : k + 9], t.loss_low[k], t.loss_bad[k : k + 9].any()
+        fell = low > 0 and np.min(later, initial=math.inf, where=np.isfinite(later)) < low / 2
+        found[k] = (len(later) > 1 or bad) and not fell
+    return found | never & ((t.loss[0] > 0) & (len(found) > 8)) | raised(t)
 
 
 def _lr_too_small(t: Table) -> Mask:
@@ -223,7 +249,7 @@ CAUSES: Mapping[str, Cause] = {
         Cause(
             "beta1_beta2",
             "beta1^2 is not below beta2, so that a step has no upper limit",
-            lambda t: (t.beta**2 >= t.theta) & (t.beta > 0),
+            lambda t: _held((t.beta**2 >= t.theta) & (t.beta > 0), t.lengths, 50),
             ("beta", "theta"),
             "raise beta2 above beta1^2, for example to 0.95 for beta1 = 0.9",
             settings=lambda r, _: {"beta2": f"{(1 + r.beta) / 2:g}"},
@@ -231,7 +257,7 @@ CAUSES: Mapping[str, Cause] = {
         Cause(
             "lost_updates",
             "Weights do not change although their updates are not 0: the precision is too low",
-            lambda t: _over(t.lost, 0.5) & _high(t, 0.4),
+            _lost_updates,
             ("lost",),
             "keep the weights in float32 (a master copy), or round stochastically",
             tensor="lost_tensor",
@@ -260,7 +286,7 @@ CAUSES: Mapping[str, Cause] = {
         Cause(
             "eps_too_small",
             "Weights with almost no gradient take whole steps",
-            lambda t: _held(_over(t.tiny, 0.01), t.lengths, 100),
+            _eps_too_small,
             ("tiny",),
             "raise eps above the rounding error of the gradients, for example to 1e-8",
             tensor="tiny_tensor",
@@ -293,7 +319,7 @@ CAUSES: Mapping[str, Cause] = {
         Cause(
             "stale_second_moment",
             "Gradients have outgrown the second moment, which remembers smaller ones",
-            lambda t: _over(t.stale, 4.0) & _over(t.stale_update, 1.0),
+            _stale,
             ("stale", "stale_update"),
             "lower beta2 (0.95 forgets in 20 steps), or clip the update",
             tensor="stale_tensor",

@@ -28,11 +28,14 @@ COLUMNS = ("ratio", "update", "falling", "square", "overshoot", "before", "curve
 g^2; <g, u> and <g, u> of the step before, with the u of that step; <u, D u>; <g, m>; m^2; v."""
 
 
-_NAMES = "eps live tiny unmoved driven off stated off_m square off_v fourth decayed stepped after pulled first along"
+_NAMES = (
+    "eps used live tiny unmoved driven off stated off_m square off_v fourth decayed stepped after pulled first along"
+)
 COMPARED = tuple(_NAMES.split())
-"""The sums of `Sample.compare`: eps/(sqrt(v) + eps); coordinates with v > 0; with a tiny v and a large step; unmoved by
-a step and a gradient that are not 0; with such; (step - stated step)^2; stated step^2; (m - its average)^2; g^2; (v -
-its average)^2; v^2; (decay x)^2; (alpha u)^2; x^2 after the step; (pull x)^2; m^2 + g^2; step times stated step."""
+"""The sums of `Sample.compare`: eps/(sqrt(v) + eps) where v > 0 and g is not 0; the number of these; coordinates with
+v > 0; with a tiny v and a large step; unmoved by a step and a gradient that are not 0; with such; (step - stated
+step)^2; stated step^2; (m - its average)^2; g^2; (v - its average)^2; v^2; (decay x)^2; (alpha u)^2; x^2 after it;
+(pull x)^2; m^2 + g^2; step times stated step."""
 
 
 @dataclass(eq=False)
@@ -230,7 +233,7 @@ class Sample:
         into: list[Tensor] = []
         taken: list[Tensor] = []
         there = [True] * len(self.members)
-        along_g = False
+        self._along_g = False
         for row, (member, views) in enumerate(zip(self.members, self._views[self._now], strict=True)):
             first, second = find(member)
             g = member.gradient()
@@ -239,7 +242,7 @@ class Sample:
             if g is None or v is None or m is None:
                 there[row] = False
                 continue
-            along_g = first is None
+            self._along_g = first is None
             into += views
             taken += (g, m, v)
         if into:
@@ -248,7 +251,7 @@ class Sample:
         if signs is not None:
             sign = self.column(signs)
             g.mul_(sign)
-            if along_g:
+            if self._along_g:
                 m.mul_(sign)
         if not all(there):
             self.complete = [whole and here for whole, here in zip(self.complete, there, strict=True)]
@@ -287,12 +290,15 @@ class Sample:
         g, m, v, _ = self.now
         old_v, old_m, square = self.before[2], self.before[1], (g * g).sum(1)
         root = (v.sqrt() + expected.added).clamp_min_(_TINY)
-        u, g = m / root, g + pulled
+        g = g + pulled
+        m = g if self._along_g else m
+        u = m / root
         moved, stated = x - was, -expected.alpha * u - expected.decay * was
         # Rounding of the weights, twice, is no difference.
         off = ((moved - stated).abs() - 2 * rounding * x.abs()).clamp_min(0.0)
         live, driven = v > 0, (expected.alpha * u != 0) & (g != 0)
-        share = (expected.added / root).masked_fill(~live, 0.0)
+        used = live & (g != 0)
+        share = (expected.added / root).masked_fill(~used, 0.0)
         tiny = live & (v < 1e-12 * v.amax(1, keepdim=True)) & (u.abs() * scale > 0.1)
         of_m = m - expected.beta * old_m - (1 - expected.beta) * g
         of_v = v - expected.theta * old_v - (1 - expected.theta) * g * g
@@ -300,6 +306,7 @@ class Sample:
         of_m, of_v = (one.masked_fill(v < _TINY, 0.0) for one in (of_m, of_v))
         return torch.stack([
             share.sum(1),
+            used.sum(1),
             live.sum(1),
             tiny.sum(1),
             (driven & (moved == 0)).sum(1),

@@ -57,6 +57,7 @@ class Look:
             1 - prod beta and 1 - prod theta over the steps before it.
         replays: whether x_{t+1} = (1 - decay) x_t - alpha_t m_t / (sqrt(v_t) + e_t) is all of the step.
         averages: whether m_t and v_t are averages of g and g^2 with the weights beta and theta.
+        known: whether the class is one of torch's or ours.
     """
 
     second: Callable[[State, Group], Any]
@@ -64,6 +65,7 @@ class Look:
     coefficients: Callable[[Any, Group, int, Masses], Coefficients[float]]
     replays: Callable[[Any, Group], bool] = lambda _optimizer, _group: False
     averages: bool = True
+    known: bool = True
 
 
 def _first(state: State, _group: Group) -> Any:
@@ -161,7 +163,7 @@ _LOOKS: dict[type[torch.optim.Optimizer], Look] = {
         lambda state, _group: state["exp_inf"] ** 2 if "exp_inf" in state else None, _first, _adamax, averages=False
     ),
 }
-_BY_STATE = Look(_second, _first, _adam, _is_adam)
+_BY_STATE = Look(_second, _first, _adam, _is_adam, known=False)
 
 
 def look_into(optimizer: torch.optim.Optimizer) -> Look:

@@ -32,9 +32,8 @@ with from_extra("optax"):
 
 _WIDTH, _TINY = 512, 1e-30
 _NAMES = "ratio update falling square overshoot before curved agreement momentum second "  # at every step
-_NAMES += (
-    "eps live tiny unmoved driven off stated off_m first off_v fourth stepped decayed along"  # compared at the last one
-)
+_NAMES += "eps used live tiny unmoved driven off stated off_m first off_v fourth "  # compared at the last one
+_NAMES += "stepped decayed along"
 COLUMNS = tuple(_NAMES.split())
 """The sums over a leaf's coordinates, by the names of `generic_adam.watch.instruments`."""
 
@@ -175,7 +174,8 @@ def _sums(
         "agreement": g * m,
         "momentum": m * m,
         "second": v,
-        "eps": jnp.where(live, added / root, 0.0),
+        "eps": jnp.where(live & (g != 0), added / root, 0.0),
+        "used": live & (g != 0),
         "live": live,
         "tiny": live & (v < 1e-12 * jnp.max(v, initial=0.0)) & (jnp.abs(u) > 0.1),
         "unmoved": driven & (seen["after"] == x),
@@ -251,7 +251,7 @@ class Reader:
         found: dict[str, Any] = summary.of_steps(steps, rows) | {"step": count, "first": first}
         last = {name: values[-1] for name, values in sums.items()}
         stated = np.isfinite(last["stated"]) & (count > 1)
-        found |= summary.of_comparison(last, rows, stated, np.full(len(rows.names), 1e-3))
+        found |= summary.of_comparison(last, rows, stated, np.full(len(rows.names), 1e-3), found["falling"])
         if params is not None:
             found["weights"] = max(float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(params) if leaf.size)
         found |= summary.of_losses(losses) if not all(map(math.isnan, losses)) else {}

@@ -48,7 +48,7 @@ class Record:
         update: the largest root mean square of m_t / (sqrt(v_t) + eps), both corrected.
         excess: the largest update over what no gradients can exceed, with these betas.
         typical: the median update size over tensors and steps.
-        falling: the share of all coordinates with g^2 < v/10.
+        falling: the share of the coordinates with a second moment that have g^2 < v/10.
         dead: the share of weights in tensors whose gradient is exactly 0 throughout.
         edge: the curvature along the steps over the largest stable one, (2 + 2 beta)/((1 - beta) alpha).
         probed: the same for the largest preconditioned curvature, measured by a probe.
@@ -57,7 +57,7 @@ class Record:
         reach: the largest root mean square of a step over that of its tensor's first weights.
         eps_share: mean of eps / (sqrt(v) + eps) where there are gradients, over all coordinates.
         eps_worst: of the worst tensor.
-        tiny: the share of coordinates with v < 1e-12 of its tensor's largest and a step above a tenth of lr.
+        tiny: the share of all coordinates with v < 1e-12 of its tensor's largest and a step above a tenth of lr.
         lost: the share of weights that a non-zero update left unchanged, over all tensors.
         wrong: the step that was made against the step of the stated algorithm, relative to it: the first that
             differs; the worst tensor.

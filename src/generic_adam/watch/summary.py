@@ -211,11 +211,16 @@ def of_norms(norms: Sequence[float], limits: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def of_comparison(sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_], rounding: Array) -> dict[str, Any]:
-    """Return the numbers of a record that come from the comparison of one step with the stated one."""
+def of_comparison(
+    sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_], rounding: Array, falling: float
+) -> dict[str, Any]:
+    """Return the numbers of a record that come from the comparison of one step with the stated one.
+
+    The share in free fall, `falling` of all coordinates, becomes that of the coordinates with a second moment.
+    """
     with np.errstate(all="ignore"):
         shares = {
-            "eps": sums["eps"] / sums["live"],
+            "eps": sums["eps"] / sums["used"],
             "tiny": sums["tiny"] / rows.counts,
             "lost": sums["unmoved"] / sums["driven"],
             "wrong": np.where(replays, np.maximum(0.0, _off(sums) - rounding), np.nan),
@@ -229,7 +234,10 @@ def of_comparison(sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_]
         driven = float((sums["driven"] * rows.scale).sum())
         live = sums["live"] * rows.scale
         if live.sum() > 0:
-            found["eps_share"] = float(np.nansum(sums["eps"] * rows.scale) / live.sum())
+            found["falling"] = min(1.0, falling * float(rows.numels.sum() / live.sum()))
+        used = float((sums["used"] * rows.scale).sum())
+        if used > 0:
+            found["eps_share"] = float(np.nansum(sums["eps"] * rows.scale)) / used
         for name, values in shares.items():
             usable = np.where(np.isfinite(values), values, -np.inf)
             worst = int(np.argmax(usable))
@@ -238,6 +246,7 @@ def of_comparison(sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_]
                 found[f"{name}_tensor"] = rows.names[worst]
                 if name == "wrong":
                     found["wrong_ratio"] = float(along[worst])
+        found["tiny"] = float((sums["tiny"] * rows.scale).sum() / rows.numels.sum())
         found["decay"] = _weighted_median(shares["decay"], rows.numels)
         if driven > 0:
             found["lost"] = float((sums["unmoved"] * rows.scale).sum()) / driven

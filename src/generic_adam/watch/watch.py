@@ -386,7 +386,7 @@ class Watch:
             found |= summary.of_steps(steps, self._rows)
             found |= self._skew()
             if self._compared:
-                found |= self._of_comparison(steps)
+                found |= self._of_comparison(steps, found["falling"])
                 self._compared = []
             if self._probe is not None and self._wanted(found):
                 found["probed"] = self._probed(self._probe)
@@ -434,7 +434,7 @@ class Watch:
         self._tail = summary.Steps(np.array(window.steps), by_sum, by_number).after(self._tail)
         return self._tail
 
-    def _of_comparison(self, steps: summary.Steps) -> dict[str, Any]:
+    def _of_comparison(self, steps: summary.Steps, falling: float) -> dict[str, Any]:
         rows = self._rows
         members = [member for sample in self._samples for member in sample.members]
         spacing = [max((torch.finfo(one.dtype).eps for one in m.moments()), default=0.0) for m in members]
@@ -445,7 +445,7 @@ class Watch:
         for step, compared in self._compared:
             values = torch.cat([one.double().cpu() for one in compared], dim=1).numpy()
             sums = {name: values[index] for index, name in enumerate(COMPARED)}
-            found = summary.of_comparison(sums, rows, complete & plain[rows.groups], 4 * np.array(spacing))
+            found = summary.of_comparison(sums, rows, complete & plain[rows.groups], 4 * np.array(spacing), falling)
             found["wrong_step"] = step
             if not first and found.get("wrong", 0.0) > WRONG:
                 first = {name: found[name] for name in found if name.startswith("wrong")}
@@ -543,9 +543,12 @@ class _Group:
             self._spread = (beta**2 / theta * self._spread if beta else 0.0) + added
         of_m, of_v = self._masses
         self.scale = math.sqrt(of_v) / of_m if of_m > 0 else 1.0
-        largest = math.sqrt(self._spread) if look.averages and self._spread > 0 else math.nan
+        # A decay in the gradient is in v and, without a first moment, not in what is taken for the step.
+        bounded = look.averages and self._spread > 0 and (beta or not found.pull) and not self.options.get("centered")
+        largest = math.sqrt(self._spread) if bounded else math.nan
         lr = float(self.options.get("lr", math.nan))
-        other = self.options.get("amsgrad") or found.pull or not look.replays(optimizer, self.options)
+        known = look.averages and (look.known or look.replays(optimizer, self.options))
+        other = not known or found.pull or self.options.get("amsgrad") or self.options.get("centered")
         averaged = math.nan if other else theta
         self.numbers = (lr, found.alpha, beta, theta, found.decay, self.scale, of_v, largest, averaged)
         self.added = found.added

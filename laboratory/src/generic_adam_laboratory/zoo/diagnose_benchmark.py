@@ -75,19 +75,21 @@ class Seen:
 def look(case: Case, folder: Path, data: str, *, proving: bool = True) -> Seen:
     """Train a case, or read what was seen when it was trained; prove its cause and replay what is proposed."""
     case = replace(case, options=replace(case.options, data=data))
-    known = repr(replace(case.options, data="")) + repr((case.cure, case.other, case.measure, COLUMNS))
-    key = hashlib.sha256(known.encode()).hexdigest()
+    run = repr(replace(case.options, data=""))
+    watched, ablated = _key(run, case.seed, COLUMNS), _key(run, case.cure, case.other, case.measure)
     place = folder / hashlib.sha256(case.name.encode()).hexdigest()[:12]
     try:
         told = json.loads((place / "case.json").read_text())
     except (OSError, ValueError):
         told = {}
-    if told.get("key") != key:
+    if told.get("ablated") != ablated:
+        told = {"name": case.name, "ablated": ablated, "proof": {}, "replays": {}}
+    if told.get("watched") != watched or not (place / "watch.csv").exists():
         trace = train(case.options, case.seed, watched=True)
         place.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(place / "trace.npz", losses=trace.losses, norms=trace.norms, rms=trace.rms)
         _write_records(place / "watch.csv", trace.watch.records if trace.watch else [])
-        told = {"name": case.name, "key": key, "proof": {}, "replays": {}}
+        told["watched"] = watched
         write_json(place / "case.json", told)
     if proving and case.cause and not told["proof"]:
         told["proof"] = proved(case)
@@ -104,6 +106,10 @@ def look(case: Case, folder: Path, data: str, *, proving: bool = True) -> Seen:
             write_json(place / "case.json", told)
         seen = replace(seen, replay=told["replays"].get(asked))
     return seen
+
+
+def _key(*known: object) -> str:
+    return hashlib.sha256(repr(known).encode()).hexdigest()
 
 
 def _write_records(path: Path, records: Sequence[Record]) -> None:
