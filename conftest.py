@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
-    """Runs a command with standard output on a pseudo-terminal; returns its lines without colours."""
+    """Run a command with standard output on a pseudo-terminal; return its lines without colours."""
     from generic_adam.cli import main
 
     def run(width: int, *arguments: str) -> list[str]:

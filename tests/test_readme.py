@@ -20,7 +20,7 @@ def blocks(language):
 
 @pytest.fixture(scope="module")
 def printed():
-    """What the Python blocks print, run one after the other in one scope, as a reader would."""
+    """Return what the Python blocks print, run one after the other in one scope, as a reader would."""
     scope, output = {}, io.StringIO()
     for block in blocks("python"):
         with contextlib.redirect_stdout(output):

@@ -1,4 +1,4 @@
-"""What the site adds to the Markdown files when it is built.
+"""Complete the Markdown files when the site is built.
 
 - A line `<!-- generate: NAME -->` in a page is replaced with what the generator of that name returns, so that
   tables of methods, recipes and errata come from the library and cannot fall behind it; a line
@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import errata
-import house
 import method_pages
 import npm_packages
 import pictures
@@ -53,7 +52,6 @@ GENERATORS: dict[str, Callable[[], str]] = {
     **readings.GENERATORS,
     **results_pages.GENERATORS,
     "errata": errata.sections,
-    "house": house.picture,
     "api-certificates": lambda: _documented(CERTIFICATES),
     "api-theorems": _theorems,
 }

@@ -1,4 +1,4 @@
-"""What the API pages show: formulas of docstrings as KaTeX reads them, what the members of an enumeration stand for,
+"""Prepare what the API pages show: formulas of docstrings as KaTeX reads them, the members of an enumeration,
 defaults as numbers, and of a field that reads what it is given, `Read[Given, Kept] = Read(reader, default)`, what it
 takes.
 """
@@ -23,7 +23,7 @@ _REFERENCE = re.compile(r":(?:py:)?(?:func|class|meth|mod|attr|data|obj):`~?([^`
 
 
 def as_markdown(text: str) -> str:
-    """A docstring with its formulas between dollars, its references as code and its pages as links."""
+    """Return a docstring with its formulas between dollars, its references as code and its pages as links."""
     text = _BLOCK.sub(_block, text + "\n")
     text = _ROLE.sub(lambda role: f"${' '.join(role[1].split())}$", text)
     text = _REFERENCE.sub(r"`\1`", text).rstrip("\n")
@@ -76,7 +76,7 @@ class DocstringMath(griffe.Extension):
 
 
 def _shown(default: str | griffe.Expr | None, loader: griffe.GriffeLoader) -> str | griffe.Expr | None:
-    """A default that is the name of a number, as the number."""
+    """Return a default that is the name of a number, as the number."""
     if isinstance(default, griffe.ExprName) and default.name.isupper():
         with suppress(KeyError):
             number = loader.modules_collection[default.canonical_path].value

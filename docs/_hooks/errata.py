@@ -25,7 +25,7 @@ from generic_adam.theorems.zou2019 import bound, examine_method
 
 @dataclass(frozen=True)
 class Erratum:
-    """What the paper prints, what is right, and a function that shows it."""
+    """The text that the paper prints, the right one, and a function that shows it."""
 
     where: str
     printed: str
@@ -313,12 +313,12 @@ ERRATA: tuple[Erratum, ...] = (
 
 
 def sections() -> str:
-    """A section an erratum: what is printed, what is right, what its check prints, and the check."""
+    """Return a section an erratum: what is printed, what is right, what its check prints, and the check."""
     return "\n\n".join(_section(number, erratum) for number, erratum in enumerate(ERRATA, start=1))
 
 
 def output_of(erratum: Erratum) -> str:
-    """What the check prints."""
+    """Return what the check prints."""
     output = io.StringIO()
     try:
         with redirect_stdout(output):

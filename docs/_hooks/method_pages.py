@@ -17,7 +17,7 @@ BOXES = {"guaranteed": "success", "no guarantee": "failure", "unknown": "warning
 
 
 def badge(verdict: str) -> str:
-    """A verdict as a small label whose colour repeats, and never replaces, its word."""
+    """Return a verdict as a small label whose colour repeats, and never replaces, its word."""
     return f'<span class="badge {BADGES[verdict]}">{verdict}</span>'
 
 
@@ -46,7 +46,7 @@ def methods_table() -> str:
 
 
 def method_sections() -> str:
-    """A section a method: what it is, how to build it, what each condition says, who published it."""
+    """Return a section a method: what it is, how to build it, what each condition says, who published it."""
     return "\n\n".join(_section(entry) for entry in entries())
 
 
@@ -105,12 +105,12 @@ def recipes_table() -> str:
 
 
 def recipe_sections() -> str:
-    """A section a recipe: its sequences, its guarantee for the run, and the conditions for the long run."""
+    """Return a section a recipe: its sequences, its guarantee for the run, and the conditions for the long run."""
     return "\n\n".join(_recipe_section(*one) for one in _answered())
 
 
 def _run(run: HorizonAnswer) -> str:
-    """The answer for a run, and what it assumes beside it: a page has no lines below."""
+    """Return the answer for a run, and what it assumes beside it: a page has no lines below."""
     said, told, beyond = str(run).partition(", if what is assumed below holds")
     return said + beyond + (f" (assumed: {'; '.join(run.needs)})" if told else "")
 

@@ -1,4 +1,4 @@
-"""What the site takes from npm: fetched once, checked, and shipped with the pages.
+"""Packages that the site takes from npm: fetched once, checked, and shipped with the pages.
 
 KaTeX sets the formulas; iframe-worker lets the search run when a page is opened from a disk, where browsers
 allow no worker. Nothing is fetched when a page is viewed. Packages are unpacked into the user's cache folder,
@@ -56,7 +56,7 @@ PACKAGES = (
 
 
 def shipped_files() -> dict[str, Path]:
-    """The files to ship, by their path below `assets/`."""
+    """Return the files to ship, by their path below `assets/`."""
     found: dict[str, Path] = {}
     for package in PACKAGES:
         folder = _cache_folder(package)

@@ -108,7 +108,7 @@ GROUND, INK = "#1e2129", "#dddddd"  # of the dark pages
 
 
 def by_night(svg: str) -> str:
-    """The figure on a dark page: white is its ground, greys are turned, colours go a third of the way to white.
+    """Return the figure on a dark page: white is its ground, greys are turned, colours go a third of the way to white.
 
     Images inside the figure (a map, its scale) are data: they stay as they are.
     """

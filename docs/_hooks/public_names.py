@@ -43,7 +43,7 @@ def public_names() -> Iterator[tuple[str, str, object]]:
 
 
 def inventory(site: Path) -> set[str]:
-    """The names that the API pages document, from the inventory that mkdocstrings writes."""
+    """Return the names that the API pages document, from the inventory that mkdocstrings writes."""
     body = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
     return {line.split(" ")[0] for line in zlib.decompress(body).decode().splitlines() if line}
 
@@ -57,6 +57,6 @@ def _places(package: str, name: str, value: object) -> Iterator[str]:
 
 
 def _is_explained(value: object) -> bool:
-    """Whether a class, function or module says what it is; others are shown only with their docstring."""
+    """Return if a class, function or module says what it is; others are shown only with their docstring."""
     explains_itself = inspect.isclass(value) or inspect.isfunction(value) or inspect.ismodule(value)
     return not explains_itself or bool((value.__doc__ or "").strip())

@@ -21,8 +21,9 @@ def by_package(names: Iterable[str]) -> str:
 
 
 def not_read() -> str:
-    """One line an optimizer that is another algorithm, with the reason."""
-    return "\n".join([row("name", "reason"), row("---", "---"), *(row(f"`{one}`", NOT_READ[one]) for one in NOT_READ)])
+    """Return a box with one line for each optimizer that is another algorithm, with the reason."""
+    lines = (f"    - `{name}`: {reason.replace('|', chr(92) + '|')}" for name, reason in NOT_READ.items())
+    return "\n".join(['??? note "Other algorithms, which are not read"', "", *lines])
 
 
 GENERATORS: dict[str, Callable[[], str]] = {

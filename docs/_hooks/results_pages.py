@@ -15,6 +15,7 @@ from generic_adam_laboratory.runs.records import claims_table, read_claims
 
 RESULTS = Path(__file__).parents[2] / "results"
 TONES = {"supported": "good", "contradicted": "bad", "unclear": "open"}
+FIRST = {"optax_step", "start-up", "step", "training", "watch"}  # what users ask for; the others follow
 NAMED_VERSIONS = ("numpy", "torch", "jax")
 
 
@@ -31,7 +32,7 @@ def committed_runs() -> str:
 
 
 def claims_of(folder: Path) -> str:
-    """The table of claims of one committed run."""
+    """Return the table of claims of one committed run."""
     table = claims_table(read_claims(folder))
     for finding, tone in TONES.items():
         table = table.replace(f"| {finding} |", f'| <span class="badge {tone}">{finding}</span> |')
@@ -39,20 +40,26 @@ def claims_of(folder: Path) -> str:
 
 
 def table_of(path: Path) -> str:
-    """A table as the run wrote it, but with the method before its v_0: a phone keeps the first column in sight."""
-    text = path.read_text(encoding="utf-8")
+    """Return a table as the run wrote it, but with the method first: a phone keeps that column in sight."""
+    text = _left(path.read_text(encoding="utf-8"))
     return re.sub(r"(?m)^\|([^|]+)\|([^|]+)", r"|\2|\1", text) if text.startswith("| v_0 | method |") else text
 
 
 def diagnosis() -> str:
-    """The first table of the benchmark of diagnoses: its measures beside their goals."""
+    """Return the first table of the benchmark of diagnoses: its measures beside their goals."""
     text = (RESULTS / "diagnose" / "table.md").read_text(encoding="utf-8")
-    return "".join(re.findall(r"(?m)^\|.*\n", text.partition("\n## ")[0]))
+    return _left("".join(re.findall(r"(?m)^\|.*\n", text.partition("\n## ")[0])))
+
+
+def _left(text: str) -> str:
+    """Return tables whose first column begins at the left, where its words are."""
+    return re.sub(r"(?m)^\|---:\|", "|:---|", text)
 
 
 def benchmarks() -> str:
-    """A section a benchmark: what it asks, its command, its table, the machine and how busy it was."""
-    return "\n\n".join(_benchmark(path) for path in sorted((RESULTS / "benchmarks").glob("*.json")))
+    """Return a section a benchmark: what it asks, its command, its table, the machine and how busy it was."""
+    found = {path.stem: path for path in sorted((RESULTS / "benchmarks").glob("*.json"))}
+    return "\n\n".join(_benchmark(found[name]) for name in sorted(found, key=lambda name: (name not in FIRST, name)))
 
 
 def _benchmark(path: Path) -> str:
@@ -86,7 +93,7 @@ def _plain(text: str) -> str:
 
 
 def _generators() -> dict[str, Callable[[], str]]:
-    """A generator for the claims and one for each table of every committed run."""
+    """Return a generator for the claims and one for each table of every committed run."""
     found: dict[str, Callable[[], str]] = {}
     for folder in sorted(path for path in RESULTS.rglob("*") if path.is_dir()):
         name = folder.relative_to(RESULTS).as_posix().replace("/", "-")

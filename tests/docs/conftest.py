@@ -32,7 +32,7 @@ FLAGS = (
 
 @pytest.fixture(scope="session")
 def site_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """The folder of the built site and the strict build's outcome; worker processes share one build."""
+    """Return the folder of the built site and the strict build's outcome; worker processes share one build."""
     shared = tmp_path_factory.getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"):
         shared = shared.parent
@@ -51,7 +51,7 @@ def site_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subproce
 
 @pytest.fixture(scope="session")
 def site(site_build: tuple[Path, subprocess.CompletedProcess[str]]) -> Path:
-    """The folder of the built site."""
+    """Return the folder of the built site."""
     folder, done = site_build
     assert done.returncode == 0, done.stdout
     return folder
@@ -59,7 +59,7 @@ def site(site_build: tuple[Path, subprocess.CompletedProcess[str]]) -> Path:
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    """A headless Chromium with a profile of its own."""
+    """Return a headless Chromium with a profile of its own."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     driver = shutil.which("chromedriver")
     if program is None or driver is None:

@@ -26,7 +26,7 @@ def explorer(site: Path, browser: Chrome) -> Chrome:
 
 
 def gradients(seed: int, steps: int) -> np.ndarray:
-    """The page's gradients g_1, ..., g_T: 1010 where a 32-bit mix of (seed, t) is below one in a hundred."""
+    """Return the page's gradients g_1, ..., g_T: 1010 where a 32-bit mix of (seed, t) is below one in a hundred."""
     t = np.arange(1, steps + 1, dtype=np.uint32)
     bits = t * np.uint32(0x9E3779B9) + np.uint32(seed * 0x85EBCA6B % 2**32)
     bits = (bits ^ (bits >> np.uint32(16))) * np.uint32(0x21F0AAAD)

@@ -1,4 +1,4 @@
-"""What the build generates: each erratum's check, formulas of docstrings, the typesetter's checksum."""
+"""Test what the build generates: each erratum's check, formulas of docstrings, the typesetter's checksum."""
 
 from __future__ import annotations
 
@@ -108,21 +108,6 @@ def test_without_npm_the_build_says_what_is_missing(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(PluginError, match="npm was not found"):
         npm_packages.shipped_files()
-
-
-def test_every_arrow_of_the_picture_is_one_that_imports_may_take() -> None:
-    from house import ARROWS, ROOMS
-
-    from tests.test_import_arrows import ARROWS as OF_LIBRARY
-
-    allowed = {**OF_LIBRARY, "laboratory": frozenset(OF_LIBRARY)}  # which may import all of it
-
-    for start, end in ARROWS:
-        for giver in start.split(" · "):
-            for taker in end.split(" · "):
-                assert giver in allowed[taker], (giver, taker)
-    drawn = {name for room in ROOMS for name in room.split(" · ")}
-    assert drawn == allowed.keys() - {"errors", "extras", "files", "guard", "parts", "setting"}
 
 
 def test_an_option_is_never_broken_after_its_hyphen() -> None:

@@ -1,4 +1,4 @@
-"""What the pages state as measured is what the committed records say, computed here from the CSV files alone."""
+"""Compare what the pages state as measured with the committed records, computed here from the CSV files alone."""
 
 from __future__ import annotations
 

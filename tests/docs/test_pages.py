@@ -1,4 +1,4 @@
-"""What the first pages print is what happens: their Python runs, their commands answer as promised."""
+"""Test that the first pages are true: their Python runs, their commands answer as promised."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDTH = 76  # of a block of code on a page
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """The code blocks of a page, those inside tabs included."""
+    """Return the code blocks of a page, those inside tabs included."""
     text = (DOCS / page).read_text(encoding="utf-8")
     found = re.findall(rf"^( *)```{language}\n(.*?)^\1```", text, re.MULTILINE | re.DOTALL)
     return [textwrap.dedent(block) for _, block in found]

@@ -93,7 +93,7 @@ def test_formulas_are_set(site: Path, browser: Chrome, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def served(site: Path) -> Iterator[str]:
-    """The site over HTTP, on a port of its own."""
+    """Return the site over HTTP, on a port of its own."""
     handler = partial(SimpleHTTPRequestHandler, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
