@@ -23,6 +23,7 @@ VALUES = {
     "weights_bound": (0.8, 5.0),
     "noise": ("symmetric", None),
     "smooth_samples": (True, False),
+    "update_rms": (2.0, 3.0),
     "batches_per_epoch": (390, 12),
     "sampling": ("shuffled", "streaming"),
     "convex": (True, False),

@@ -120,7 +120,7 @@ def _recipe_section(recipe: Recipe, certificate: Certificate, granted: Certifica
     runs = [_run(certificate.horizon)]
     if granted.setting.facts:
         runs.append(_run(granted.horizon))
-    if x.clipping is not None and x.clipping.kind == "norm" and not x.outside:
+    if x.clipping is not None and x.clipping.kind == "norm" and not x.scaled:
         # Clipping that acts: symmetric noise, and gradients whose mean square is c^2.
         acting = ga.Setting(noise="symmetric", gradient_bound=x.clipping.threshold, weights_bound=1)
         there = ga.certify(x, setting=acting).horizon.symmetric

@@ -251,6 +251,7 @@ class Setting:
         gap: :math:`f(x_1) - f^* \ge 0`.
         weights_bound: :math:`X` with :math:`|x_t|_\infty \le X` at every step.
         noise: "symmetric" where the noise of each weight's gradient is symmetric and has one peak.
+        update_rms: a number that the root mean square of no tensor's update exceeds before it is clipped (Adafactor).
         smooth_samples: the gradient of every example's loss is Lipschitz, not only that of their mean.
         batches_per_epoch: the number of optimizer steps in one pass over the data.
         sampling: how the data are drawn: "shuffled" anew or in any order in each of several epochs, with "replacement",
@@ -340,6 +341,13 @@ class Setting:
         option="--noise KIND",
         help="symmetric: assume that the noise of each weight's gradient is symmetric, with one peak.",
         of_text=str,
+    )
+    update_rms: _Number = Kind(
+        _from_zero,
+        "the root mean square of a tensor's update stays within {} before it is clipped",
+        missing="it asks for a bound on the updates before they are clipped",
+        option="--update-rms R",
+        help="Largest root mean square of a tensor's update before it is clipped (Adafactor).",
     )
     smooth_samples: Kind[bool, bool] = Kind(
         _flag,

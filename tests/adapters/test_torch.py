@@ -152,7 +152,7 @@ def test_adafactor_on_vectors_is_the_method_times_the_parameter_scale():
         np.testing.assert_allclose(x.detach().numpy(), before - step, rtol=1e-12)
         assert beta == 0
     assert not reading.factored
-    assert "root mean square of the parameters" in reading.outside[0]
+    assert reading.scaled
     matrix = read(torch.optim.Adafactor([torch.zeros(2, 2, requires_grad=True)]))
     assert matrix.factored
     assert matrix.method.theta == parse("1 - t^-0.8")

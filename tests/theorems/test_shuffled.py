@@ -36,8 +36,8 @@ def torch_adam(lr, beta, theta, steps, eps=1e-8):
     return {"alpha": lr * correction / (1 - beta**t), "beta": beta, "theta": theta, "eps": eps * correction}
 
 
-def bound_of(sequences, batches, *, smoothness=1.0, gap=1.0, bound=1.0, count=1, dropped=0.0):
-    problem = problem_of(smoothness, bound * math.sqrt(count), count, gap, gradient_sup=bound)
+def bound_of(sequences, batches, *, smoothness=1.0, gap=1.0, bound=1.0, count=1, dropped=0.0, **known):
+    problem = problem_of(smoothness, bound * math.sqrt(count), count, gap, gradient_sup=bound, **known)
     return shuffled_bound(sequences, problem, batches, dropped=dropped)
 
 
@@ -118,9 +118,9 @@ class TestNumbers:
         assert floor(0.9, 0.99, 20) < found.noise / found.weight < 1.02 * floor(0.9, 0.99, 20)
 
 
-def plainly(alpha, beta, theta, eps, v0, batches, number=mpmath.mpf):
-    """(noise, drift, weight) for L = F = G = 1 by double sums from the definitions, no recursion and no blocks."""
-    alpha, beta, theta, eps = ([number(one) for one in values] for values in (alpha, beta, theta, eps))
+def plainly(alpha, beta, theta, eps, v0, batches, nu, number=mpmath.mpf):
+    """(noise, drift, weight) for L = F = G = X = 1 by double sums from the definitions, no recursion and no blocks."""
+    alpha, beta, theta, eps, nu = ([number(one) for one in values] for values in (alpha, beta, theta, eps, nu))
     steps, root, log = len(alpha), mpmath.sqrt, mpmath.log
     q, rho = [1 - one for one in theta], [b / root(th) if th else number(0) for b, th in zip(beta, theta, strict=True)]
 
@@ -137,6 +137,7 @@ def plainly(alpha, beta, theta, eps, v0, batches, number=mpmath.mpf):
         for t in range(steps)
     ]
     gamma, extra, K, N, mu, weight = [None] * steps, [None] * steps, [None] * steps, [], [], number(0)
+    decayed, longer = number(0), [1 + (one > 0) for one in nu]
     for a in range(0, steps, batches):
         epoch = range(a, a + batches)
         b = a + batches - 1
@@ -147,17 +148,20 @@ def plainly(alpha, beta, theta, eps, v0, batches, number=mpmath.mpf):
         N.append(root(sum((p[i] - mean) ** 2 * z[i] for i in epoch)))
         mu.append(root(sum(q[i] * W[i] / W[b] for i in epoch)))
         J = sum(z.values()) / batches**2
-        remaining = sum((b - t) * alpha[t] for t in epoch)
+        remaining = sum((b - t) * alpha[t] * longer[t] for t in epoch)
         for t in epoch:
-            gamma[t] = alpha[t] * (Q[t] - alpha[t] / 2) + alpha[t] / 2 * (
-                sum(pi[i] for i in epoch if i > t) + mean * (b - t)
-            )
-            extra[t] = pi[t] / q[t] * sum(alpha[i] for i in epoch if i < t) / 2 + mean * J * remaining / 2
+            own = alpha[t] * (Q[t] - alpha[t] / 2)
+            if nu[t] > 0:
+                own = 3 * alpha[t] * (Q[t] - alpha[t]) / 2 + alpha[t] ** 2
+                inherited = (Q[t] - alpha[t]) / 2 + sum(pi[i] for i in epoch if i > t) / 2 + mean * (b - t) / 2
+                decayed += nu[t] ** 2 * (1 + inherited / alpha[t])
+            gamma[t] = own + alpha[t] / 2 * (sum(pi[i] for i in epoch if i > t) + mean * (b - t))
+            extra[t] = pi[t] / q[t] * sum(alpha[i] * longer[i] for i in epoch if i < t) / 2 + mean * J * remaining / 2
             K[t] = root(sum(pi[i] ** 2 / q[i] for i in epoch if i < t))
     H = [sum(product(rho, i + 1, t + 1) * R[t] * gamma[t] for t in range(i, steps)) for i in range(steps)]
     A = [(1 - beta[i]) / q[i] * H[i] + extra[i] for i in range(steps)]
     change = [S[t] - (S[t - 1] if t else 0) for t in range(steps)]
-    drift = sum(2 * max(A[t:]) * change[t] for t in range(steps))
+    drift = sum(2 * max(A[t:]) * change[t] for t in range(steps)) + decayed
     noises = []
     for inside in itertools.product((False, True), repeat=len(N)):
         charged = [one / m if yes else 0 for one, m, yes in zip(N, mu, inside, strict=True)]
@@ -187,9 +191,12 @@ def test_the_sums_of_the_definitions_at_forty_digits(seed):
     v0 = [0.0, 0.3][seed % 2]
     if seed % 8 == 0:
         theta[0] = 0.0
+    nu = alpha * rng.random(len(alpha)) * (rng.random(len(alpha)) < 0.6) * (seed % 3 == 0)
     with mpmath.workdps(40):
-        noise, drift, weight = plainly(alpha, beta, theta, eps, v0, batches)
-    found = bound_of(Sequences.of(alpha, beta, theta, eps=eps, initial_v=v0, steps=len(alpha)), batches)
+        noise, drift, weight = plainly(alpha, beta, theta, eps, v0, batches, nu)
+    given = Sequences.of(alpha, beta, theta, eps=eps, initial_v=v0, decay=nu, steps=len(alpha))
+    found = bound_of(given, batches, weights_bound=1.0)
+    assert found.decay == pytest.approx(nu.sum(), rel=1e-12)
     assert found.weight == pytest.approx(float(weight), rel=1e-12)
     assert float(drift) * (1 - 1e-13) <= found.drift <= float(drift) * (1 + 1e-9)
     # Every set of epochs is a bound; the library tries some of them.
@@ -220,11 +227,11 @@ class Losses:
         return float(np.mean([self.value(i, x) for i in range(len(self.bend))]))
 
 
-def run(losses, order, alpha, beta, theta, eps, v0, x):
+def run(losses, order, alpha, beta, theta, eps, nu, v0, x):
     """What the theorem speaks of along one order, and the constants that this run has."""
     batches = len(losses.bend)
     m, v, first, largest = np.zeros_like(x), np.full_like(x, v0), x, np.zeros_like(x)
-    starts, means, divisors, used = [], [], [], []
+    starts, means, divisors, used, reached = [], [], [], [], np.abs(x).max()
     for t in range(len(alpha)):
         if t % batches == 0:
             starts.append(losses.mean(x))
@@ -238,11 +245,12 @@ def run(losses, order, alpha, beta, theta, eps, v0, x):
         used.append(g)
         m, v = beta[t] * m + (1 - beta[t]) * g, theta[t] * v + (1 - theta[t]) * g * g
         D = np.sqrt(v) + eps[t]
-        x = x - alpha[t] * m / D
+        x = (1 - nu[t]) * x - alpha[t] * m / D
+        reached = max(reached, np.abs(x).max())
         if len(used) == batches:
             means.append(np.mean(used, axis=0))
             divisors.append(D)
-    return starts, means, divisors, largest, losses.loss(first) - losses.loss(x)
+    return starts, means, divisors, largest, losses.loss(first) - losses.loss(x), float(reached)
 
 
 def weights_of(alpha, beta, theta, batches):
@@ -262,11 +270,13 @@ def ratios(rng, losses, sequences, order, x):
     """Measured over bound in X_w, l1 and l2, with the run's own constants: the hardest case of the theorem."""
     alpha, beta, theta, eps, v0 = sequences
     batches = len(losses.bend)
-    starts, means, divisors, largest, gap = run(losses, order, alpha, beta, theta, eps, v0, x)
-    problem = problem_of(losses.smoothness, 1.0, len(x), 1.0, gradient_sup=largest.clip(min=1e-12).tolist())
-    bound = shuffled_bound(Sequences.of(alpha, beta, theta, eps=eps, initial_v=v0, steps=len(alpha)), problem, batches)
+    nu = np.minimum(alpha * 10 ** rng.uniform(-3, 0, len(alpha)) * (rng.random() < 0.5), 1.0)
+    starts, means, divisors, largest, gap, reached = run(losses, order, alpha, beta, theta, eps, nu, v0, x)
+    known = {"gradient_sup": largest.clip(min=1e-12).tolist(), "weights_bound": reached}
+    given = Sequences.of(alpha, beta, theta, eps=eps, initial_v=v0, decay=nu, steps=len(alpha))
+    bound = shuffled_bound(given, problem_of(losses.smoothness, 1.0, len(x), 1.0, **known), batches)
     # A gap below 0 is this run's own: the loss rose.
-    value = (gap + bound.noise + bound.drift) / bound.weight
+    value = (gap + bound.noise + bound.drift + bound.decay) / bound.weight
     weight = weights_of(alpha, beta, theta, batches)
     size = sum(w * float((g * g / D).sum()) for w, g, D in zip(weight, means, divisors, strict=True))
     l1 = sum(w * np.abs(g).sum() for w, g in zip(weight, starts, strict=True))
@@ -346,7 +356,7 @@ def test_steps_beyond_the_last_whole_epoch_do_not_count():
         (Sequences.of(0.1, 0.5, 0.9, steps=9), 3, "may divide by 0"),
         (Sequences.of(0.1, 0.5, 0.5, eps=0.1, steps=4000), 4000, "too long"),
         (Sequences.of(0.1, 0.5, 0.2, eps=0.1, steps=8000), 8, "beyond doubles"),
-        (Sequences.of(0.1, 0.5, 0.9, eps=0.1, decay=0.1, steps=4), 2, "without decay"),
+        (Sequences.of(0.1, 0.5, 0.9, eps=0.1, decay=0.1, steps=4), 2, "bound on the weights"),
         (Sequences.of(0.0, 0.5, 0.9, eps=0.1, steps=4), 2, "every learning rate"),
     ],
 )
@@ -566,3 +576,34 @@ class TestCounterexample:
     def test_what_it_asks(self):
         with pytest.raises(TheoremError, match="n >= 3"):
             counterexample(2, 0.9)
+
+
+class TestDecay:
+    """AdamW on shuffled epochs: decay is paid for by the bound on the weights, and fades in the long run."""
+
+    KNOWN = {"batches_per_epoch": 100, "sampling": "shuffled"}  # noqa: RUF012  (never changed)
+
+    def test_a_run_has_a_guarantee_while_its_weights_stay_bounded(self):
+        x, bare = methods.adamw(weight_decay=0.01), methods.adamw(weight_decay=0)
+        run = certify_algorithm(x, 100_000, setting=Setting(weights_bound=1, **self.KNOWN)).horizon
+        plain = certify_algorithm(bare, 100_000, setting=Setting(**self.KNOWN)).horizon
+        assert (run.theorem, run.useful) == ("RR", True)
+        assert run.decay == pytest.approx(0.01, rel=0.05)  # lambda X
+        assert run.noise == pytest.approx(plain.noise, rel=1e-12)
+        assert run.drift > plain.drift
+        assert run.moved > plain.moved
+        assert "every weight stays within 1" in run.needs
+        unbounded = certify_algorithm(x, 100_000, setting=Setting(**self.KNOWN)).horizon
+        assert (unbounded.decay, unbounded.useful) == (None, False)
+
+    @pytest.mark.parametrize(("decay", "verdict"), [("0.01/t", "certified"), ("0.01/sqrt(t)", "not certified")])
+    def test_in_the_long_run_the_mean_decay_has_to_vanish(self, decay, verdict):
+        x = replace(as_algorithm(method("0.1/sqrt(t)", "1 - 1/(t + 1)")), decay=parse(decay))
+        found = certify_algorithm(x, setting=Setting(weights_bound=1, **self.KNOWN))["RR"]
+        assert found.verdict == verdict
+        open_ = certify_algorithm(x, setting=Setting(**self.KNOWN))["RR"]
+        assert open_.verdict is not Verdict.CERTIFIED
+
+    def test_a_decay_without_a_step_has_no_bound(self):
+        given = Sequences.of([0.1, 0.0, 0.1, 0.1], 0.5, 0.9, eps=0.1, decay=0.01)
+        assert math.isinf(bound_of(given, 2, weights_bound=1.0).value)

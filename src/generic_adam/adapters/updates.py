@@ -7,6 +7,7 @@ functions, which decay nothing. `UPDATES` names the classes that run the rules, 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,6 @@ from generic_adam.schedules import Schedule, as_schedule, bias_correction, minim
 _ROUNDING = 2.0**-24
 # Apex, DeepSpeed and those after them have one class for both places of the decay, and a flag under either name.
 _MODES = ("adam_w_mode", "adamw_mode")
-_SCALED = "the step is multiplied by max(eps, root mean square of the parameters), which depends on the data"
 
 
 def name_of(kind: type) -> str:
@@ -176,41 +176,45 @@ def _sgd(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     return replace(catalogue.sgd(lr=rate, momentum=momentum), outside=outside)
 
 
-def _adafactor(s: Settings, rate: Schedule, clip: str, exponent: str, outside: tuple[str, ...]) -> Algorithm:
+def _adafactor(
+    s: Settings, rate: Schedule, clip: str, exponent: str, *, scaled: bool, adds: bool = False, outside: str = ""
+) -> Algorithm:
     """beta_t = 0, theta_t = 1 - t^-0.8, clipped updates and, for matrices, factored moments.
 
-    The first of its eps (timm's is alone) is added to the squares or holds their average up.
+    The first of its eps (timm's is alone) is added to the squares, or (torch's) holds their average up.
     """
-    shapes, eps = s.get("params"), s.get("eps")
+    shapes, eps = s.get("params"), s.get("eps", 1e-30 if adds else None)
     floor = float((eps[0] if isinstance(eps, tuple | list) else eps) or 0)
+    said = [outside] if outside else []
     if floor > 1e-16:
-        outside += (f"eps = {floor:g} beside the squares of the gradients",)
+        said.append(f"eps = {floor:g} beside the squares of the gradients")
     return Algorithm(
         Method(rate, 0, catalogue.adafactor(r=-s.number(exponent, -0.8)).method.theta),
         initial_v=0,
+        eps=math.sqrt(floor) if adds and floor <= 1e-16 else 0,
+        eps_under_root=adds,
         clipping=Clipping(s.number(clip, 1.0), "update"),
         factored=shapes is None or any(parameter.dim() > 1 for parameter in shapes),
-        outside=outside,
+        scaled=scaled,
+        outside=said,
         label="Adafactor",
     )
 
 
 def _torch_adafactor(s: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
     """Torch's Adafactor: alpha_t = min(lr_t, 1/sqrt(t)), times the scale of the parameters; lr_t decays."""
-    return _adafactor(s, minimum(rate, 1 / sqrt(t)), "d", "beta2_decay", (_SCALED,))
+    return _adafactor(s, minimum(rate, 1 / sqrt(t)), "d", "beta2_decay", scaled=True)
 
 
 def _relative_adafactor(s: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
     """Return transformers' or timm's Adafactor: relative_step has its own rate, scale_parameter multiplies it."""
-    relative, slow, outside = bool(s.get("relative_step")), s.get("warmup_init"), ()
+    relative, slow = bool(s.get("relative_step")), s.get("warmup_init")
     if relative:
         rate = minimum(as_schedule("1e-6 * t" if slow else "0.01"), 1 / sqrt(t))
     timm = s.get("eps_scale") is not None
-    if s.get("scale_parameter") and (relative or not timm):
-        outside = (_SCALED,)
-    if s.get("beta1") is not None:
-        outside += ("updates are averaged after they were divided and clipped",)
-    return _adafactor(s, rate, "clip_threshold", "decay_rate", outside)
+    scaled = bool(s.get("scale_parameter")) and (relative or not timm)
+    averaged = "" if s.get("beta1") is None else "updates are averaged after they were divided and clipped"
+    return _adafactor(s, rate, "clip_threshold", "decay_rate", scaled=scaled, adds=True, outside=averaged)
 
 
 # Where a class is named in a file, lr = 0.001 and no decay are its defaults unless others are said.

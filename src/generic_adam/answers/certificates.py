@@ -18,7 +18,7 @@ from generic_adam.theorems.bounds import Bound
 from generic_adam.theorems.certificate import FOR_EVER, Certificate
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import TYPICAL_GRADIENT, HorizonAnswer, least_theta
-from generic_adam.theorems.theorem import NOT_COVERED, NOTHING, Answer, Condition, Finding, Reason
+from generic_adam.theorems.theorem import NOT_COVERED, NOTHING, About, Answer, Condition, Finding, Reason
 
 _BEYOND: Final = {
     "initial_v": "v_0 = 0",
@@ -33,6 +33,7 @@ _BEYOND: Final = {
     "delayed": "a divisor that is made of earlier gradients",
     "factored": "factored second moments",
     "centered": "centred second moments",
+    "scaled": "steps scaled by the parameters",
     "shuffled": "shuffled epochs",
     "groups": "parameter groups whose learning rates have different shapes (each is covered alone)",
 }
@@ -160,7 +161,7 @@ def _head(part: Certificate) -> Iterator[Line]:
     if run.outside and run.relative is not None:
         without = _size(run) if run.relative < 1 else f"the bound would be {_times(run)} the trivial one"
         yield Line(f"{without} (not guaranteed)", "Without that", 7)
-    grants = [*_to_assume(part.algorithm, part.setting, run)]
+    grants = [*_to_assume(part.algorithm, part.setting, run)] or [*_facts_asked_for(part)]
     if grants:
         yield Line("; ".join(grants), "To assume", 8)
     if run.outside and run.with_problem:
@@ -176,6 +177,14 @@ def _to_assume(x: Algorithm, setting: Setting, run: HorizonAnswer) -> Iterator[s
         yield f"that no gradient is longer than {clip.threshold:g}, so that clipping never acts: --gradient-norm"
     if run.decay is None and setting.weights_bound is None:
         yield "that all weights stay within X: --weights-bound X"
+
+
+def _facts_asked_for(part: Certificate) -> Iterator[str]:
+    """Yield the options that say what a theorem lacks which is about nothing else than such an algorithm."""
+    for finding in part.findings if part.horizon is not None and part.horizon.outside else ():
+        lacks = [one.about for one in finding.outside if one.kind == "missing"]
+        if finding.about is About.GRADIENT and lacks and len(lacks) == len(finding.outside):
+            yield f"{' '.join(kinds()[name].option for name in lacks)} (Theorem {finding.theorem})"
 
 
 def _for_the_run(run: HorizonAnswer) -> str:
@@ -200,7 +209,7 @@ def _in_the_way(run: HorizonAnswer) -> str:
 
 def _size(run: HorizonAnswer) -> str:
     there = f" (gradients of {TYPICAL_GRADIENT:g})" if run.depends_on_gradients else ""
-    where = " at the starts of epochs" if run.theorem == "RR" else ""
+    where = {"RR": " at the starts of epochs", "P": " per relative change of the weights"}.get(run.theorem or "", "")
     size = rounded_up(100 * (run.size or 0.0), 3)
     return f"gradients{where} average below {size} % of the size they have anyway{there}"
 
@@ -254,7 +263,8 @@ def _run_lines(part: Certificate) -> Iterator[Line]:
     gap, drift = (_up(run.norm * (number or 0.0)) for number in (run.gap, run.drift))
     decay = f" + {_up(shares['decay'])} weight decay" if run.decay else ""
     moved = f", and {_up(run.moved)} x curvature after the root" if run.moved else ""
-    sums = f"+ {gap} x initial loss gap + {drift} x curvature{decay}{moved}"
+    curvature = f"({run.turning:g} + curvature)" if run.turning else "curvature"
+    sums = f"+ {gap} x initial loss gap + {drift} x {curvature}{decay}{moved}"
     useful = ""
     if run.useful:
         useful = f"; useful while gap < {_down(run.largest_gap)}, curvature < {_down(run.largest_smoothness)}"

@@ -22,7 +22,12 @@ _RECIPES_NOTE = (
     "size that gradients have anyway, lower is better. 'else' says what is left without what is assumed. * widely "
     "reported, the original text was not at hand."
 )
-_PROVIDED = {"gradient_norm": "no gradient above {:g}", "weights_bound": "weights within {:g}"}
+_PROVIDED = {
+    "gradient_norm": "no gradient above {:g}",
+    "weights_bound": "weights within {:g}",
+    "noise": "{} noise with one peak",
+    "update_rms": "updates within {:g} before they are clipped",
+}
 
 
 def methods(as_json: AsJson = False) -> None:
@@ -98,11 +103,16 @@ def answers_of(named: "Mapping[str, Sequence[str]]") -> str:
 
 
 def with_facts(x: "Algorithm") -> "Certificate":
-    """Certify with what a recipe has to take for granted: no clipping that acts, decaying weights within 1."""
+    """Certify with what a recipe has to take for granted: no clipping that acts, weights within 1.
+
+    Factored second moments and clipped updates are covered where the noise is symmetric alone.
+    """
     from generic_adam.setting import Setting
     from generic_adam.theorems.certificate import certify_algorithm, usual
 
-    return certify_algorithm(x, setting=usual(x, Setting()))
+    shared = x.factored or (x.clipping is not None and x.clipping.kind == "update")
+    known = Setting().with_assumed(noise="symmetric") if shared else Setting()
+    return certify_algorithm(x, setting=usual(x, known))
 
 
 def gallery_row(certificate: "Certificate", granted: "Certificate") -> tuple[str, ...]:

@@ -143,6 +143,7 @@ class Algorithm:
         delayed: D_t is made of gradients before g_t and divides g_t before the momentum (ADOPT, AdaShift).
         factored: the second moments of matrices are kept as rows and columns (Adafactor).
         centered: v_t has the squared mean gradient taken off (RMSprop).
+        scaled: the step of each tensor is multiplied by the root mean square of its parameters (Adafactor).
         maximize: the step climbs: x_t and g_t are those of -f, which is what the theorems then speak of.
         outside: what it does that no attribute here can say, one phrase each; no theorem covers it.
         notes: how it was read, one phrase each.
@@ -177,6 +178,7 @@ class Algorithm:
     delayed: Read[bool, bool] = Read(_one_of(bool), False)
     factored: Read[bool, bool] = Read(_one_of(bool), False)
     centered: Read[bool, bool] = Read(_one_of(bool), False)
+    scaled: Read[bool, bool] = Read(_one_of(bool), False)
     maximize: Read[bool, bool] = Read(_one_of(bool), False)
     outside: Read[Sequence[str], tuple[str, ...]] = Read(_several(str), ())
     notes: Read[Sequence[str], tuple[str, ...]] = Read(_several(str), ())
@@ -210,6 +212,7 @@ class Algorithm:
             self.delayed and "the divisor is made of earlier gradients only",
             self.factored and "second moments of matrices are factored into rows and columns",
             self.centered and "the squared mean gradient is taken off v_t",
+            self.scaled and "the step is multiplied by the root mean square of its tensor's parameters",
         )
         return (*(phrase for phrase in said if isinstance(phrase, str)), *self.outside)
 

@@ -468,8 +468,8 @@ def adafactor(*, beta: ScheduleLike = 0, r: float = 0.8, K: float = 10_000, eps:
         \alpha_t &= 1 / \sqrt{\max(t, K)}, \qquad \beta_t = \beta \\
         \theta_t &= 1 - t^{-r}, \qquad D_t = \sqrt{v_t + \mathrm{eps}^2}
 
-    beta = 0 is T5's, 0.9 PaLM's. What they ran besides, steps scaled by the parameters, factored moments, clipping, no
-    theorem covers: those are the recipes t5 and palm. The square of eps is Adafactor's epsilon_1, which is added to
+    beta = 0 is T5's, 0.9 PaLM's. The recipes t5 and palm have what they ran besides: steps scaled by the parameters,
+    factored moments, clipping, decay. The square of eps is Adafactor's epsilon_1, which is added to
     every squared gradient.
     """
     exponent, hold = exact_number("r", r, above=0), exact_number("K", K, at_least=1)

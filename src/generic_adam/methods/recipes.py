@@ -63,11 +63,10 @@ def _warm_cosine(peak: float, lowest: float, start: int, end: int, unit: int = 1
 
 def _scaled_adafactor(beta: float) -> Algorithm:
     """Adafactor's sequences with the step scaled by the parameters, as T5 and PaLM ran it."""
-    scaled = ("the step is multiplied by the root mean square of the parameters",)
-    return replace(adafactor(beta=beta), outside=scaled)
+    return replace(adafactor(beta=beta), scaled=True)
 
 
-_SEQUENCES_ALONE = "without what no theorem covers it is the method adafactor"
+_SEQUENCES_ALONE = "unscaled it is the method adafactor"
 _NORM_ONE = Clipping(1.0)
 _CLIPPED_IN_GROWING_BATCHES: dict[str, Any] = {
     "clipping": _NORM_ONE,

@@ -353,11 +353,12 @@ def _covered(given: Candidate) -> Candidate:
         *([Change("second moments", "whole, not factored")] if x.factored else []),
         *([Change("second moments", "without taking off the squared mean gradient")] if x.centered else []),
         *([Change("clipping of updates", "none")] if updates_clipped else []),
+        *([Change("step", "not scaled by the parameters (the lr has to be chosen anew)")] if x.scaled else []),
         *(Change("step", f"not any more: {one} (the lr may have to be chosen anew)") for one in x.outside),
     )
     if not said:
         return given
-    bare = replace(x, factored=False, centered=False, outside=())
+    bare = replace(x, factored=False, centered=False, scaled=False, outside=())
     bare = replace(bare, clipping=None) if updates_clipped else bare
     return replace(given, algorithm=bare, changes=said, first_step=1, last_step=None)
 

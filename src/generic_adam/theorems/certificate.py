@@ -254,7 +254,9 @@ def usual(x: Algorithm, setting: Setting) -> Setting:
         clip, fact = part.clipping, None if part.clipping is None else _ABOUT_CLIPPING.get(part.clipping.kind)
         if clip is not None and fact is not None and not (may_act or known.knows(fact)):
             assumed[fact] = min(clip.threshold, assumed.get(fact, math.inf))
-        if part.decay != NOTHING:
+        if clip is not None and clip.kind == "update" and known.noise == "symmetric":
+            assumed["update_rms"] = 2 * clip.threshold  # clipping acts, and halves an update at most
+        if part.decay != NOTHING or part.scaled:
             assumed["weights_bound"] = 1.0
     return setting.with_assumed(**assumed)
 

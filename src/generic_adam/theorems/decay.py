@@ -57,7 +57,7 @@ def _raised(bounds: float | Sequence[float], whole: float, each: float) -> float
     return tuple(one + each for one in bounds) if isinstance(bounds, Sequence) else bounds + whole
 
 
-def _weights_stay_bounded(_: Algorithm, setting: Setting) -> Decision:
+def weights_stay_bounded(_: Algorithm, setting: Setting) -> Decision:
     """|x_t|_inf <= X for every t, which only the user can say."""
     if setting.weights_bound is None:
         told = "The weights stay bounded: no bound on the weights is asserted."
@@ -101,8 +101,19 @@ def _where_it_decays(hypothesis: Hypothesis) -> Hypothesis:
     return asked
 
 
+def mean_decay_vanishes(x: Algorithm, _: Setting) -> Decision | None:
+    """Sum nu_t over sum alpha_t tends to 0: what Theorems RR and P ask, which pay for decay step by step."""
+    if x.decay == NOTHING:
+        return None
+    inside = decide.not_negative(x.decay, name="nu_t")
+    order = decide.over_sums(x.decay.growth, x.method.alpha.growth)
+    return decide.vanishes(order, "the decay beside the steps", "T") if inside.holds else inside
+
+
+weights_of_decay_stay_bounded = _where_it_decays(weights_stay_bounded)
+
 VANISHING_DECAY: tuple[Hypothesis, ...] = (
-    _where_it_decays(_weights_stay_bounded),
+    weights_of_decay_stay_bounded,
     _where_it_decays(_decay_vanishes),
 )
 """What decoupled decay asks beside any theorem of this kind."""

@@ -21,6 +21,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.parts import Part
@@ -28,24 +30,25 @@ from generic_adam.schedules import Schedule
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.schedules.work import Spent, Undecided, note
 from generic_adam.setting import Setting
-from generic_adam.theorems import THEOREMS, decide
+from generic_adam.theorems import THEOREMS, decide, theorem_named
 from generic_adam.theorems.clipping import symmetric_factor
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.logarithms import LEMMA_N
-from generic_adam.theorems.sequences import LONGEST, Sequences
+from generic_adam.theorems.scaled import averaged, averaged_bound, bare
+from generic_adam.theorems.sequences import LONGEST, Array, Sequences
 from generic_adam.theorems.shuffled import floor as epochs_floor
 from generic_adam.theorems.shuffled import shuffled_bound
-from generic_adam.theorems.sweep import Coordinates, Sweep, Taken
+from generic_adam.theorems.sweep import Coordinates, Piece, Plain, Sweep, Taken
 from generic_adam.theorems.symmetric import GIVEN_THE_OTHERS
 from generic_adam.theorems.theorem import NOTHING, About, Answer, Reason, Theorem, beyond, drawn_as, elsewhere
 from generic_adam.theorems.weighted import MeanDivisors, Norms, best_shares, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
 _WITH_MAXIMUM = frozenset({"initial_v", "eps", "running_maximum"})
-_OF_THREE_NUMBERS = frozenset({"W", "E", "D", "M", "Y", "RR"})  # N and H are of Theorem E, M_E is of Theorem M
+_OF_THREE_NUMBERS = frozenset({"W", "E", "D", "M", "Y", "RR", "P"})  # N and H are of Theorem E, M_E is of Theorem M
 # What is set aside where no theorem covers it, so that the sequences' own numbers can still be told.
-_SET_ASIDE: dict[str, Any] = {"clipping": None, "factored": False, "centered": False, "outside": ()}
+_SET_ASIDE: dict[str, Any] = {"clipping": None, "factored": False, "centered": False, "scaled": False, "outside": ()}
 TYPICAL_GRADIENT = 1e-3
 """G_k in the logarithm and beside eps where no problem is given; where gradients of 1 make more of the numbers than a
 quarter, it is told with them."""
@@ -156,6 +159,7 @@ class HorizonAnswer(Part):
         decay: what decoupled decay adds for weights of the asserted size; None where none is asserted.
         moved: what multiplies d L / G_1 in the share of its size that the gradient may change by within an epoch,
             which comes on top of the root (Theorem RR).
+        turning: the curvature, in units of d L / G_1, that comes on top where a scale of the steps moves (Theorem P).
         floor: what c_noise tends to however long the run is, where beta_t and theta_t are constant.
         norm: s_1/G_1, what v_0 and eps add to the divisor: 1 where they are far below the gradients.
         rounding: how far doubles may have carried the numbers, relatively.
@@ -185,6 +189,7 @@ class HorizonAnswer(Part):
     drift: float | None = None
     decay: float | None = 0.0
     moved: float = 0.0
+    turning: float = 0.0
     floor: float | None = None
     norm: float = 1.0
     rounding: float = 0.0
@@ -222,7 +227,7 @@ class HorizonAnswer(Part):
         """The shares of the trivial bound that each part leaves, as squares of the l1 norm's; empty for no numbers."""
         if self.noise is None or self.gap is None or self.drift is None:
             return {}
-        start, curvature = self.gap * self.problem_gap, self.drift * self.problem_curvature
+        start, curvature = self.gap * self.problem_gap, self.drift * (self.problem_curvature + self.turning)
         parts = {"noise": self.noise, "decay": self.decay or 0.0, "start": start, "curvature": curvature}
         parts = {name: self.norm * part for name, part in parts.items()}
         # The root of their sum is left, and what the gradient changes by: squared, the rest is the curvature's.
@@ -253,6 +258,7 @@ class HorizonAnswer(Part):
             return None
         others = sum(part for name, part in self.parts.items() if name != "curvature")
         # The c for which sqrt(others + norm drift c) + moved c is 1, less the rounding.
+        others += self.norm * self.drift * self.turning
         left, slope = 1 / (1 + self.rounding) - others, self.norm * self.drift + 2 * self.moved
         if not (left > 0 and 0 < slope < math.inf):
             return 0.0
@@ -265,7 +271,8 @@ class HorizonAnswer(Part):
         if self.relative is None or not self.gap:
             return None if self.relative is None else 0.0
         moved = self.moved * self.problem_curvature
-        others = self.norm * ((self.noise or 0.0) + (self.drift or 0.0) * self.problem_curvature + (self.decay or 0.0))
+        curvature = (self.drift or 0.0) * (self.problem_curvature + self.turning)
+        others = self.norm * ((self.noise or 0.0) + curvature + (self.decay or 0.0))
         left = max(0.0, 1 - moved) ** 2 / (1 + self.rounding) - others
         return max(0.0, left * scale / (self.norm * self.gap))
 
@@ -307,8 +314,9 @@ def three_numbers(
     *,
     symmetric: bool = False,
     keep: float = 1.0,
+    scaled: bool = False,
 ) -> HorizonAnswer:
-    """Return noise, gap and drift of Theorem W, E, N, H, D, M_E or Y.
+    """Return noise, gap and drift of Theorem W, E, N, H, D, M_E, Y or P1.
 
     The majorants of the summands are taken one by one, so that the drift is the same for every L.
 
@@ -318,19 +326,21 @@ def three_numbers(
       weights_bound: X, for decoupled decay; without it the numbers are those but for the decay.
       symmetric: whether the noise of the gradients is symmetric and has one peak.
       keep: what clipping leaves of the descent then.
+      scaled: whether steps are scaled by the parameters.
 
     Raises:
       TheoremError: every learning rate is 0, or a sequence leaves its range.
     """
     sweep, sizes = Sweep(x), dict.fromkeys((gradient, max(gradient, _LARGE_GRADIENT)))
     parts = (Coordinates(1, size, size, size**2, certain=size) for size in sizes)
-    known, *larger = (_numbers_of(sweep, part, weights_bound, keep, symmetric=symmetric) for part in parts)
+    form = {"symmetric": symmetric, "scaled": scaled}
+    known, *larger = (_numbers_of(sweep, part, weights_bound, keep, **form) for part in parts)
     told, there = (one.norm * ((one.noise or 0.0) + (one.decay or 0.0)) for one in (known, *larger, known)[:2])
     return replace(known, steeper=there / told if 0 < told < math.inf else 1.0)
 
 
 def _numbers_of(
-    sweep: Sweep, part: Coordinates, weights_bound: float | None, keep: float, *, symmetric: bool
+    sweep: Sweep, part: Coordinates, weights_bound: float | None, keep: float, *, symmetric: bool, scaled: bool
 ) -> HorizonAnswer:
     x, gradient, divisors = sweep.x, part.gradient, MeanDivisors((part,), part.second_moment, symmetric=symmetric)
 
@@ -339,13 +349,13 @@ def _numbers_of(
             return {}
         return {"first": gradient / 2} if x.running_maximum else sweep.lemma_n(part)
 
-    cost, (size, square, turned) = sweep.cost((part,), 1.0, first, *divisors.series)
+    cost, (size, square, turned, shrunk) = sweep.cost((part,), 1.0, first, *divisors.series, Plain(_shrunk))
     whole = sweep.weight
     if whole == 0:
         raise TheoremError("every learning rate up to the horizon is 0")
     norms = Norms.certain((part,), sweep) if x.running_maximum else divisors.norms(size, square, whole)
     squared = 0.0 if weights_bound is None else weights_bound**2
-    moved, paid = squared * float(sweep.tally[0]), squared * turned / 4
+    moved, paid = squared * float(sweep.tally[0]), 0.0 if scaled else squared * turned / 4
     noise = gap = drift = decay = math.inf  # momentum outgrows theta, or a rate is too small: it says nothing
     if whole < math.inf and math.isfinite(cost.new + cost.momentum + paid):
         spent, free = (cost.new, cost.momentum) if x.running_maximum else (0.0, cost.new + cost.momentum)
@@ -353,17 +363,23 @@ def _numbers_of(
         divisor = (keep - s - phi) * whole
         if gradient * divisor > 0:
             noise, decay = ((free + over(spent, s)) / (gradient * divisor), over(paid, phi) / (gradient * divisor))
+            decay = shrunk / divisor if scaled else decay
             gap, drift = 1 / divisor, (cost.drift + moved) / divisor
     return HorizonAnswer(
         x.steps,
-        theorem="Y" if symmetric else letter_of(sweep),
+        theorem="P" if scaled else "Y" if symmetric else letter_of(sweep),
         noise=noise,
         gap=gap,
         drift=drift,
         decay=0.0 if not x.decays else None if weights_bound is None else decay,
         norm=norms.s1 / gradient if noise < math.inf else 1.0,
+        turning=1.0 if scaled and sweep.has_momentum else 0.0,
         rounding=sweep.rounding((part,)),
     )
+
+
+def _shrunk(_: Sweep, piece: Piece, __: Coordinates) -> Array | float:
+    return 0.0 if piece.decay is None else np.broadcast_to(piece.decay, piece.length)
 
 
 def read_horizon(
@@ -384,8 +400,8 @@ def read_horizon(
     known = (setting or Setting()).for_run(last)
     if theorem is not None and (theorem.outside(x, known) or theorem.name not in _OF_THREE_NUMBERS):
         return _without_numbers(theorem, x, known, last)
-    if epochs := _of_epochs(x, last, known, theorem):
-        return epochs
+    if found := _of_epochs(x, last, known, theorem) or _of_scaled(x, last, known):
+        return found
     allowed = _WITH_MAXIMUM if x.running_maximum else _ALLOWED
     outside = (*beyond(x, allowed), *elsewhere(known))
     bare = replace(x, **_SET_ASIDE)
@@ -424,7 +440,8 @@ def _of_epochs(x: Algorithm, steps: int, setting: Setting, asked: Theorem | None
         return None
     try:
         sequences, sizes = Sequences.of_algorithm(x, steps), (TYPICAL_GRADIENT, _LARGE_GRADIENT)
-        problems = (Constants(1.0, [size], 1, 0.0, gradient_sup=size) for size in sizes)
+        X = setting.weights_bound or 0.0
+        problems = (Constants(1.0, [size], 1, 0.0, gradient_sup=size, weights_bound=X) for size in sizes)
         known, large = (shuffled_bound(sequences, problem, batches) for problem in problems)
     except (TheoremError, Undecided) as error:
         return HorizonAnswer(steps, unknown=Reason("error", str(error)))
@@ -437,14 +454,38 @@ def _of_epochs(x: Algorithm, steps: int, setting: Setting, asked: Theorem | None
         noise=noise / known.weight,
         gap=1 / known.weight,
         drift=known.drift / known.weight,
+        decay=None if sequences.decays and not X else known.decay / TYPICAL_GRADIENT / known.weight,
         moved=known.moved,
         floor=epochs_floor(beta(1), theta(1), batches) if constant else None,
         norm=known.s1 / TYPICAL_GRADIENT,
         rounding=known.rounding,
         steeper=there * large.s1 / (noise * known.s1 / TYPICAL_GRADIENT) if noise else 1.0,
-        needs=(*theorem.needs, *setting.said("batches_per_epoch")),
+        needs=(*theorem.needs, *setting.said("batches_per_epoch", *(["weights_bound"] if sequences.decays else []))),
         **_scale(setting),
     )
+
+
+def _of_scaled(x: Algorithm, steps: int, setting: Setting) -> HorizonAnswer | None:
+    """Return Theorem P's numbers where it covers the algorithm; else None."""
+    theorem = theorem_named("P")
+    if theorem.outside(x, setting):
+        return None
+    needs = (*theorem.granted(x), *drawn_as(setting, steps), *setting.said(*theorem.uses))
+    try:
+        sequences = Sequences.of_algorithm(bare(x), steps)
+        if not averaged(x):
+            symmetric = (True,) if setting.noise == "symmetric" else ()
+            plain, *beside = (
+                replace(three_numbers(sequences, weights_bound=1.0, symmetric=one, scaled=True), needs=needs)
+                for one in (False, *symmetric)
+            )
+            return replace(plain, symmetric=next(iter(beside), None))
+        threshold = None if x.clipping is None else x.clipping.threshold
+        found = averaged_bound(sequences, TYPICAL_GRADIENT, setting.update_rms or 0.0, threshold)
+    except (TheoremError, Undecided) as error:
+        return HorizonAnswer(steps, unknown=Reason("error", str(error)))
+    numbers = HorizonAnswer(steps, "P", 0.0, found.gap, found.drift, norm=found.norm, needs=needs)
+    return replace(numbers, rounding=(8 * steps + 400) * 2.0**-53)
 
 
 def _without_numbers(theorem: Theorem, x: Algorithm, setting: Setting, steps: int) -> HorizonAnswer:

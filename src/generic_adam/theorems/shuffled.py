@@ -23,8 +23,9 @@ an epoch costs is that the gradient (A), the divisor (K) and the weights (N) mov
     &\quad + \tfrac L2 \bar\pi J \textstyle\sum_t (b-t) \alpha_t, \\
     B_l &= Q_l \rho_l \sqrt{M_{l-1}} + K_l + N/\mu
 
-where L is the smoothness of every batch's loss. An epoch's N may instead be paid for outside of the logarithm
-(`still`): early epochs and the last. Statement, proof and what it says of a data loader: docs/theorems/shuffled.md.
+where L is the smoothness of every batch's loss. Decoupled decay of weights within X costs :math:`X F_1\sum\nu_t`, and
+makes the steps longer. An epoch's N may instead be paid for outside of the logarithm (`still`): early epochs and the
+last. Statement, proof and what it says of a data loader: docs/theorems/shuffled.md.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from generic_adam.schedules import Growth
 from generic_adam.setting import Setting
 from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
+from generic_adam.theorems.decay import mean_decay_vanishes, weights_of_decay_stay_bounded
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import eps_in_step
 from generic_adam.theorems.sequences import Array, Block, Recursion, Sequences, backward, majorant
@@ -67,7 +69,8 @@ class ShuffledBound:
         batches: n, the steps of an epoch.
         gap: f(x_1) - f*.
         noise: what the order of the batches costs, the part of the numerator that F multiplies.
-        drift: what the length of the steps costs.
+        drift: what the length of the steps costs, those of decay among them.
+        decay: what decoupled decay costs beside.
         weight: :math:`\Pi`, the sum of the weights of the epochs.
         defect: :math:`\sum_k \eta_k`, where the epochs are not exact.
         defect_norm: the norm of :math:`\eta`.
@@ -91,11 +94,12 @@ class ShuffledBound:
     s1: float
     largest: float
     rounding: float
+    decay: float = 0.0
 
     @property
     def value(self) -> float:
         """The bound on X_w."""
-        return (self.gap + self.noise + self.drift) / self.weight
+        return (self.gap + self.noise + self.drift + self.decay) / self.weight
 
     @property
     def l1(self) -> float:
@@ -110,7 +114,7 @@ class ShuffledBound:
     def offer(self) -> Offer:
         """The bound in the measure that all theorems share, rounded up."""
         up = 1 + self.rounding
-        told = ("gap", "noise", "drift", "weight", "moved", "s1", "defect")
+        told = ("gap", "noise", "drift", "decay", "weight", "moved", "s1", "defect")
         constants = {name: float(getattr(self, name)) for name in told}
         return Offer(up * self.l2, up * self.l1, {**constants, "X_w": self.value, "batches": float(self.batches)})
 
@@ -134,7 +138,8 @@ class _Epochs:
             return np.broadcast_to(values, steps)
 
         self.alpha, self.gain, self.q, self.rho = map(each, (block.alpha, block.gain, block.q, block.rho))
-        self.eps = each(block.eps)
+        self.eps, self.nu = each(block.eps), each(block.decay)
+        self.decays = np.where(self.nu > 0, 1.0, 0.0)
         self.decrease = each(np.log1p(block.growth))
         self.R = each(Recursion(block.rho, steps)(block.gain, 0.0))
         squares = block.gain**2 / block.q
@@ -155,6 +160,7 @@ class _Epochs:
         self.mu = np.sqrt((self.rows(self.q) / tail).sum(1))
         self.J = z.sum(1) / self.batches**2
         self.K = np.sqrt(_earlier(self.rows(self.pi) ** 2 / self.rows(self.q)).reshape(-1))
+        self.later = _later(self.rows(self.pi)).reshape(-1)
         self.left = np.arange(self.batches - 1, -1, -1.0)
         self.weight = float(self.batches * self.mean.sum())
 
@@ -171,15 +177,23 @@ class _Epochs:
 
     def drift(self) -> Array:
         """Return A for L = 1."""
-        remaining = self.left * self.rows(self.alpha)
-        gamma = self.alpha * (self.Q - self.alpha / 2 + _later(self.rows(self.pi)).reshape(-1) / 2)
-        gamma = gamma + (self.mean[:, None] * remaining).reshape(-1) / 2
-        moved = self.pi * _earlier(self.rows(self.alpha)).reshape(-1) / self.q
-        return self.spread(gamma) + (moved + self.steps(self.mean * self.J * remaining.sum(1))) / 2
+        # A step that decays is longer, and what moves while it lasts is paid for twice (Theorem D's and RR's steps).
+        twice = self.rows(self.alpha * (1 + self.decays))
+        gamma = self.alpha * (self.Q - self.alpha / 2 + self.decays * self.Q / 2 + self.later / 2)
+        gamma = gamma + self.movement(self.alpha) / 2
+        moved = self.pi * _earlier(twice).reshape(-1) / self.q
+        return self.spread(gamma) + (moved + self.steps(self.mean * self.J * (self.left * twice).sum(1))) / 2
 
-    def movement(self) -> Array:
-        r"""Return :math:`\kappa_t = \bar\pi (b-t)\alpha_t`, for L = 1."""
-        return (self.mean[:, None] * self.left * self.rows(self.alpha)).reshape(-1)
+    def decayed(self) -> float:
+        r"""Return what decay adds to the drift for L = d = X = 1; a decay without a step is paid for with infinity."""
+        if ((self.nu > 0) & (self.alpha == 0)).any():
+            return math.inf
+        ratio = np.where(self.nu > 0, self.nu**2 / self.alpha, 0.0)
+        return float((ratio * (self.alpha + self.Q + self.later) + self.movement(ratio)).sum()) / 2
+
+    def movement(self, lengths: Array) -> Array:
+        r"""Return :math:`\bar\pi (b-t)` times the steps' lengths: :math:`\kappa_t` for those of alpha and L = 1."""
+        return (self.mean[:, None] * self.left * self.rows(lengths)).reshape(-1)
 
     def noise(self, weighed: list[tuple[float, Array]]) -> float:
         """Return the sum of F_k (B S-increments + still) for (F, increments), over the best choice of the epochs."""
@@ -224,6 +238,7 @@ def _checked(block: Block) -> Block:
     keeps[1:] = eps[1:] >= np.sqrt(theta[1:]) * eps[:-1] * (1 - 2.0**-49)
     for claim, holds in (
         ("alpha_t >= 0", block.alpha >= 0),
+        ("nu_t >= 0", block.decay >= 0),
         ("0 <= beta_t < 1", (block.beta >= 0) & (block.gain > 0)),
         ("0 < theta_t < 1", inside),
         ("e_t >= sqrt(theta_t) e_(t-1)", keeps),
@@ -240,7 +255,7 @@ def shuffled_bound(x: Sequences, problem: Constants, batches: int, *, dropped: f
     Args:
         x: alpha, beta, theta and eps, with v_0.
         problem: `gradient_sup` bounds every entry of every batch's gradient at every iterate of the batch's epoch;
-            the smoothness is one of every batch's loss.
+            the smoothness is one of every batch's loss; decay asks for `weights_bound`.
         batches: n, the number of steps of an epoch.
         dropped: the share :math:`\phi` of the data that an epoch leaves out; the mean of the rest is then within
             :math:`\eta_k = 2\phi G_k` of the gradient, if G_k bounds every example's.
@@ -253,8 +268,10 @@ def shuffled_bound(x: Sequences, problem: Constants, batches: int, *, dropped: f
         raise TheoremError(f"{x.steps:,} steps are less than one epoch of {batches:,} batches")
     if steps > LONGEST:
         raise TheoremError(f"Theorem RR is evaluated for at most {LONGEST:,} steps, got {steps:,}")
-    if x.power != 0.5 or x.running_maximum or x.heavy_ball or x.looks_ahead or x.decays:
-        raise TheoremError("Theorem RR is about Adam and RMSProp, without decay, Nesterov or a running maximum")
+    if x.power != 0.5 or x.running_maximum or x.heavy_ball or x.looks_ahead:
+        raise TheoremError("Theorem RR is about Adam and RMSProp, without Nesterov or a running maximum")
+    if x.decays and problem.weights_bound is None:
+        raise TheoremError("decoupled weight decay: expected a bound on the weights (`weights_bound`)")
     parts, found = certain_parts(problem), _Epochs(_checked(x.block(1, steps + 1)), batches)
     drift = found.drift()
     if not found.weight > 0:
@@ -265,14 +282,18 @@ def shuffled_bound(x: Sequences, problem: Constants, batches: int, *, dropped: f
     total: Array = sum((p.count * change for p, change in zip(parts, changes, strict=True)), np.zeros(1))
     defects = [2 * dropped * p.gradient for p in parts]
     weighed = [(p.count * (p.gradient + eta), change) for p, eta, change in zip(parts, defects, changes, strict=True)]
-    noise, kappa = found.noise(weighed), problem.smoothness * found.movement()
+    noise, kappa = found.noise(weighed), problem.smoothness * found.movement(found.alpha)
     if dropped:
         root = batches * found.mean * np.sqrt(found.J)
         hat, still = majorant(found.steps(root / found.mu)), float((root * found.mu).sum()) / 2
         for p, eta, change in zip(parts, defects, changes, strict=True):
             noise += p.count * eta * (float(hat @ change) + still)
     dimension = sum(p.count for p in parts)
-    moving = 2 * float(majorant(problem.smoothness * found.spread(found.movement())) @ total)
+    X = problem.weights_bound if x.decays and problem.weights_bound else 0.0
+    decayed = problem.smoothness * dimension * X**2 * found.decayed() if X else 0.0
+    shrunk = problem.smoothness * X * (found.left * found.rows(found.nu)).sum(1)  # by what an epoch's decay moves
+    faded, faded_norm = dimension * float(found.mean @ shrunk), math.sqrt(dimension) * float(shrunk.max()) / batches
+    moving = 2 * float(majorant(found.spread(kappa)) @ total)
     worst = dimension * float(kappa @ np.sqrt(found.M))
     longest = float((found.left * found.rows(found.alpha)).sum(1).max())
     sizes = [_largest_divisor(p, x, float(found.eps.max())) for p in parts]
@@ -281,12 +302,13 @@ def shuffled_bound(x: Sequences, problem: Constants, batches: int, *, dropped: f
         batches=batches,
         gap=problem.gap,
         noise=noise,
-        drift=2 * problem.smoothness * float(majorant(drift) @ total),
+        drift=2 * problem.smoothness * float(majorant(drift) @ total) + decayed,
+        decay=X * sum(F for F, _ in weighed) * float(found.nu.sum()),
         weight=found.weight,
         defect=sum(p.count * eta for p, eta in zip(parts, defects, strict=True)),
         defect_norm=math.sqrt(sum(p.count * eta**2 for p, eta in zip(parts, defects, strict=True))),
-        moved=min(math.sqrt(dimension * float(kappa.sum()) * moving), worst) / found.weight,
-        moved_norm=math.sqrt(problem.smoothness / batches * longest * moving / found.weight),
+        moved=(min(math.sqrt(dimension * float(kappa.sum()) * moving), worst) + faded) / found.weight,
+        moved_norm=math.sqrt(problem.smoothness / batches * longest * moving / found.weight) + faded_norm,
         s1=sum(p.count * size for p, size in zip(parts, sizes, strict=True)),
         largest=max(sizes),
         rounding=(80 * steps + 400) * 2.0**-53,
@@ -428,6 +450,8 @@ def _weights_even(x: Algorithm, _: Setting) -> Decision:
 
 
 RR_INFINITY: tuple[Hypothesis, ...] = (
+    weights_of_decay_stay_bounded,
+    mean_decay_vanishes,
     eps_in_step,
     *W_INFINITY,
     _regular,
@@ -443,15 +467,16 @@ class Shuffled(Theorem):
 
     name: ClassVar = "RR"
     statement: ClassVar = "the gradient at the starts of the epochs tends to 0, whatever the order of the batches"
-    covered: ClassVar = "Adam and RMSProp on shuffled epochs, each batch once in each, in any order"
+    covered: ClassVar = "Adam, AdamW and RMSProp on shuffled epochs, each batch once in each, in any order"
     assumptions: ClassVar = ("(A1)", "(A2)", "(A4s)")
     source: ClassVar = "docs/theorems/shuffled.md"
-    allows: ClassVar = frozenset({"initial_v", "eps"})
+    allows: ClassVar = frozenset({"initial_v", "eps", "decay"})
     excludes: ClassVar = {
         **STARTS_FROM_NOTHING,
         "weight decay is added to the gradient": lambda x: x.l2 != 0,
     }
     takes: ClassVar = ("batches_per_epoch",)
+    uses: ClassVar = ("weights_bound",)
     shuffled: ClassVar = True
     needs: ClassVar = (
         "every epoch uses each batch once",

@@ -318,6 +318,7 @@ def departures(x: Algorithm) -> list[Reason]:
         "delayed": x.delayed,
         "factored": x.factored,
         "centered": x.centered,
+        "scaled": x.scaled,
     }
     return [*(Reason(name) for name, is_so in differs.items() if is_so), *(Reason("outside", one) for one in x.outside)]
 

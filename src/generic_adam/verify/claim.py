@@ -187,8 +187,10 @@ def _at(value: Any, step: int, name: str) -> float:
 
 def _rule_of_algorithm(whole: Algorithm, trace: Trace) -> Rule:
     """An Algorithm's sequences, by group; the switches are those of its first part."""
-    if whole.outside or whole.factored or whole.power != Fraction(1, 2):
-        reason = (*whole.outside, "factored second moments" if whole.factored else "a power of v other than 1/2")[0]
+    if whole.outside or whole.scaled or whole.factored or whole.power != Fraction(1, 2):
+        switches = {"steps scaled by the parameters": whole.scaled, "factored second moments": whole.factored}
+        reasons = (*whole.outside, *(name for name, is_so in switches.items() if is_so))
+        reason = next(iter(reasons), "a power of v other than 1/2")
         raise OptimizerError(f"{whole.label or 'the algorithm'} cannot be carried out here: {reason}")
     of_group = {group: part for part in whole.parts for group in part.groups}
     parts = [of_group.get(int(group), whole.parts[0]) if len(whole.parts) > 1 else whole for group in trace.group]
