@@ -32,6 +32,21 @@ def test_the_smallest_bound_and_the_papers(capsys):
     assert 0 < json.loads(out)["constants"]["C1"] <= 1
 
 
+def test_the_rate_with_the_least_bound_is_named(capsys):
+    """The closed form of start against curvature, at the problem's own gap and smoothness."""
+    problem = ["--lr", "1e-3", "--smoothness", "2", "--gap", "3", "--steps", "1e4"]
+    _, out, _ = run(capsys, "bound", "adam", *problem, "--json")
+    factor = json.loads(out)["best_rate"]
+    x, known = ga.methods.adamw(lr=1e-3, weight_decay=0), ga.Setting(smoothness=2, gap=3, gradient_bound=1, dimension=1)
+    size = {k: ga.certify(ga.methods.adamw(lr=1e-3 * factor * k, weight_decay=0), horizon=10_000, setting=known)
+            for k in (0.8, 1, 1.25)}  # fmt: skip
+    relative = [one.horizon.relative for one in size.values()]
+    assert relative[1] == min(relative)
+    assert factor == ga.best_rate(x, 10_000, known).factor
+    assert f"{factor:.2g} x yours for the least" in run(capsys, "bound", "adam", *problem)[1]
+    assert json.loads(run(capsys, "bound", "amsgrad", "--steps", "1e4", "--json")[1])["best_rate"] is None
+
+
 def test_silence_is_said_and_every_number_is_in_the_table(capsys):
     assert len(run(capsys, *CHECK)[1].splitlines()) <= 10
     _, out, _ = run(capsys, *CHECK, "--explain")

@@ -16,6 +16,7 @@ from generic_adam.errors import TheoremError
 if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
     from generic_adam.theorems.bounds import Bound
+    from generic_adam.theorems.plan import BestRate
 
 
 _DEFAULTS = {"smoothness": 1.0, "gradient_bound": 1.0, "dimension": 1, "gap": 1.0}
@@ -37,6 +38,7 @@ def bound(
 
     from generic_adam.answers.certificates import sequences
     from generic_adam.theorems.bounds import bound_algorithm, informative_from
+    from generic_adam.theorems.plan import best_rate
 
     given, steps, setting = subject.algorithm, subject.algorithm.horizon, subject.setting.completed(**_DEFAULTS)
     if steps is None:
@@ -46,11 +48,13 @@ def bound(
     x = given if epsilon is None else replace(given, initial_v=epsilon)
     result = bound_algorithm(x, setting, steps, delta, theorem, budget)
     since = informative_from(x, setting, theorem, budget) if result.is_valid and not result.informative else None
+    best = best_rate(x, steps, setting) if result.is_valid else None
     if as_json:
-        print_json({**result.to_dict(), "schema": SCHEMA, "algorithm": given.to_dict(), "informative_from": since})
+        beside = {"informative_from": since, "best_rate": best and best.factor}
+        print_json({**result.to_dict(), "schema": SCHEMA, "algorithm": given.to_dict(), **beside})
     else:
         told = lines(result)
-        show([*told[:1], *_beside(x, result, since), *told[1:]], whole=explain)
+        show([*told[:1], *_beside(x, result, since, best), *told[1:]], whole=explain)
         if explain:
             say(*argument(result), *sequences(x))
             rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]
@@ -59,10 +63,13 @@ def bound(
     raise typer.Exit(Exit.FINE if result.is_valid else Exit.NOT)
 
 
-def _beside(x: "Algorithm", result: "Bound", since: int | None) -> "Iterator[Line]":
-    """Yield the steps after which the bound says something, and what may be assumed where there is none."""
+def _beside(x: "Algorithm", result: "Bound", since: int | None, best: "BestRate | None") -> "Iterator[Line]":
+    """Yield the steps and the rate with which the bound says more, and what may be assumed where there is none."""
     if since is not None:
         yield Line(f"{since:,} steps", "Useful from", 7)
+    if best is not None:
+        said = f"{best.factor:.2g} x yours for the least bound: {best.after}; choose lr for the loss by validation"
+        yield Line(said, "Best lr", 6, f"{best.factor:.2g} x yours for the least bound")
     if result.is_valid:
         return
     asked: dict[str, str] = {}
