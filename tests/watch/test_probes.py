@@ -1,4 +1,4 @@
-"""What probes measure is what it is on problems with a known answer, and they leave no trace."""
+"""Probes measure what is known of problems with a known answer, and leave no trace."""
 
 import math
 

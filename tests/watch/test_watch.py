@@ -1,4 +1,4 @@
-"""What Watch records is what happened, against a computation apart, and leaves no trace."""
+"""Watch records what happened, as a computation apart has it, and leaves no trace."""
 
 import copy
 import csv

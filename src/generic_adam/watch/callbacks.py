@@ -61,7 +61,7 @@ def lightning_callback(
 
 
 class _Run:
-    """What a callback does in either: the check, a Watch for each optimizer, and the diagnosis.
+    """The work of a callback in either: the check, a Watch for each optimizer, and the diagnosis.
 
     Attributes:
         watches: those that look at the run.
@@ -103,7 +103,7 @@ class _Run:
 
 
 class _OfTrainer:
-    """What Trainer calls; `watches` are those that look at the run."""
+    """The methods that Trainer calls; `watches` are those that look at the run."""
 
     def __init__(self, run: _Run) -> None:
         self._run, self.watches = run, run.watches
@@ -144,7 +144,7 @@ class _OfTrainer:
 
 
 class _OfLightning:
-    """What Lightning calls; `watches` are those that look at the run."""
+    """The methods that Lightning calls; `watches` are those that look at the run."""
 
     def __init__(self, run: _Run) -> None:
         self._run, self.watches = run, run.watches

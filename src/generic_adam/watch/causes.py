@@ -161,7 +161,7 @@ def _clipping(t: Table) -> Mask:
 
 
 def _skewed_noise(t: Table) -> Mask:
-    """A part of the gradient is scaled away by rare large ones, which come again and again."""
+    """Find what scales a part of the gradient away: rare large ones, which come again and again."""
     most = np.maximum.accumulate(np.nan_to_num(t.gradient))
     again = np.array([np.mean(t.gradient[: k + 1] > 0.2 * most[k]) for k in range(len(most))])
     # A decay in the gradient is no part of it, and would be counted as taken away.
@@ -170,14 +170,14 @@ def _skewed_noise(t: Table) -> Mask:
 
 
 def _free_fall(t: Table) -> Mask:
-    """A fall that has come near the edge, or that has ended: the loss leaves what it had settled at."""
+    """Find a fall that has come near the edge, or that has ended: the loss leaves what it had settled at."""
     falling = _held(_over(t.falling, 0.9), t.lengths, 0.2 / np.maximum(1 - t.theta, 1e-9))
     left = _over(t.loss_high / _before(t.loss_high, np.max), 1e3) & np.logical_or.accumulate(falling)
     return falling & (_over(t.edge, 0.5) | _over(t.probed, 0.5)) | left
 
 
 def _passing(t: Table) -> Mask:
-    """A jump of the loss after which gradients are soon as small as before: rather a few mini-batches than a memory."""
+    """Find a jump of the loss after which gradients are soon as small as before: rather a few mini-batches."""
     after = [np.min(t.gradient[k + 1 : k + 9], initial=math.inf) for k in range(len(t.gradient))]
     found, held = _jump(t) & (np.array(after) < 3 * _before(t.gradient, np.median)), _stale(t)
     for k in range(1, len(found)):  # what follows at once is the same event
@@ -190,9 +190,17 @@ def _stale(t: Table) -> Mask:
 
 
 def _jump(t: Table) -> Mask:
-    """Return where the loss is above the mean before by six times the range that it had in the records before."""
+    """Return where the loss is above the mean before by six times the range that it had in the records before.
+
+    One step alone is no event: there are losses that are rarely large and leave no trace, as in reinforcement learning.
+    """
+    before = np.roll(t.loss, 1)
     with np.errstate(all="ignore"):
-        return _over((t.loss_high - np.roll(t.loss, 1)) / _before(t.loss_high - t.loss_low, np.max), 6.0)
+        above = np.maximum(t.loss - before, 0.0) * t.lengths
+        after = np.nan_to_num(np.maximum(np.roll(t.loss, -1) - before, 0.0) * np.roll(t.lengths, -1))
+        after[-1] = 0.0
+        steps = (above + after) / (t.loss_high - before)
+        return _over((t.loss_high - before) / _before(t.loss_high - t.loss_low, np.max), 6.0) & _over(steps, 2.0)
 
 
 def raised(t: Table) -> Mask:

@@ -58,7 +58,7 @@ class Finding(Part):
 
 @dataclass(frozen=True)
 class Diagnosis(Part):
-    """What a run suffers from.
+    """The causes from which a run suffers.
 
     Attributes:
         findings: the causes that were found, the one that explains most first.
@@ -72,7 +72,7 @@ class Diagnosis(Part):
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing was found."""
+        """True if nothing was found."""
         return not self.findings
 
     @property
@@ -143,7 +143,7 @@ def _with_raise(found: Sequence[Finding], table: Table) -> list[Finding]:
 
 
 def _is_doubtful(cause: Cause, table: Table) -> bool:
-    """Whether a cause shows only where something else than the optimizer is likelier."""
+    """Return True if a cause shows only where something else than the optimizer is likelier."""
     return not (cause.holds(table) & ~cause.doubtful(table)).any()
 
 

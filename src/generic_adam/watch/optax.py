@@ -39,7 +39,7 @@ COLUMNS = tuple(_NAMES.split())
 
 
 class WatchState(NamedTuple):
-    """What is kept between steps.
+    """The state that is kept between steps.
 
     Attributes:
         inner: the state of the optimizer.

@@ -18,7 +18,7 @@ from generic_adam.errors import DataError, OptimizerError
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    r"""What was seen in a window of steps, in the worst tensor where tensors differ; nan where a number does not exist.
+    r"""The measurements of a window of steps, in the worst tensor where tensors differ; nan where there is none.
 
     `stale_step` and `stale_tensor` are the step and the tensor that `stale` is from; so with others.
 

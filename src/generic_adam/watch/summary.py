@@ -17,7 +17,7 @@ SMOOTHED = 8
 """The steps over which RMS_t is averaged; a record knows as many steps of the window before."""
 
 NUMBERS = ("lr", "alpha", "beta", "theta", "decay", "scale", "corrected", "largest", "averaged")
-"""What is known of a group at a step: its learning rate; alpha_t, beta_t, theta_t; the share that the decay takes off;
+"""The numbers of a group at a step: its learning rate; alpha_t, beta_t, theta_t; the share that the decay takes off;
 what makes m/(sqrt(v) + e) the ratio of the corrected moments; 1 - prod theta; the largest |m|/sqrt(v) that any
 gradients give; theta_t where v_t is the average of v_{t-1} and g_t^2 with it, else nan."""
 
@@ -53,7 +53,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What was summed up at consecutive steps.
+    """Sums over the coordinates of each tensor, at consecutive steps.
 
     Attributes:
         steps: t.

@@ -54,7 +54,7 @@ _WAIT, _FALLING = 200, 0.8
 
 
 class _Window:
-    """What is gathered between two records."""
+    """The losses, norms and numbers gathered between two records."""
 
     def __init__(self) -> None:
         self.steps: list[int] = []
@@ -150,7 +150,7 @@ class Watch:
 
     @property
     def records(self) -> list[Record]:
-        """What was seen so far, a record a window."""
+        """The records so far, one a window."""
         if self._due:
             self._flush()
         return self._records
@@ -395,7 +395,7 @@ class Watch:
         self._keep(Record(**found))
 
     def _wanted(self, found: Mapping[str, Any]) -> bool:
-        """Whether the curvature is to be measured: a few times a run, and while the second moment falls freely."""
+        """Return True if the curvature is to be measured: a few times a run, and while the second moment falls."""
         wait = _WAIT if found.get("falling", 0.0) > _FALLING else max(_WAIT, self._last_probe)
         if self._t < self._last_probe + wait:
             return False

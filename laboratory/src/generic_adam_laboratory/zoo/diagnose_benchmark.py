@@ -41,7 +41,7 @@ _INTRODUCTION: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What was seen of a case.
+    """A case as it was seen.
 
     Attributes:
         case: the case.
@@ -63,12 +63,12 @@ class Seen:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """What the watch says at the end."""
+        """The answer of the watch at the end."""
         return diagnose(self.records)
 
     @property
     def is_proved(self) -> bool:
-        """Whether the cause is proved on two seeds of three."""
+        """True if the cause is proved on two seeds of three."""
         return self.case.agreeing(self.proof) >= 2
 
 

@@ -36,7 +36,7 @@ class _Bag(nn.Module):
 
 
 def _bag(o: Options, draw: Draw) -> Task:
-    """Texts of ten tokens, most of them rare, and their topic: each batch has gradients for few rows of the table."""
+    """Return a task: texts of ten tokens, most of them rare, and their topic; most rows have no gradient."""
     tokens, topics = o.size or 2000, 8
     odds = 1 / torch.arange(1.0, tokens + 1)
     said = torch.randn(tokens, topics, generator=draw)
@@ -62,7 +62,7 @@ class _Recurrent(nn.Module):
 
 
 def _recurrent(o: Options, _draw: Draw) -> Task:
-    """The sum of the two numbers that are marked in a sequence."""
+    """Return a task: the sum of the two numbers that are marked in a sequence."""
     model = _Recurrent(o.kind, o.size or 24)
 
     def draws(r: Draw) -> tuple[Tensor, Tensor]:
@@ -86,9 +86,10 @@ class _Coder(nn.Module):
 
 
 def _vae(o: Options, _draw: Draw) -> Task:
-    """A variational autoencoder of the digits; its loss is the negative bound, with a scale that is learnt."""
+    """Return a task: a variational autoencoder of the digits; its scale is learnt, so that the loss is negative."""
     model = _Coder(4, drawn=True)
-    model.width = nn.Parameter(torch.zeros(()))
+    width = nn.Parameter(torch.zeros(()))
+    model.register_parameter("width", width)
 
     def draws(r: Draw) -> tuple[Tensor, Tensor]:
         x, _ = _images(o, r)
@@ -97,14 +98,14 @@ def _vae(o: Options, _draw: Draw) -> Task:
     def loss(x: Tensor, noise: Tensor) -> Tensor:
         mean, log = model.encode(x).chunk(2, 1)
         off = model.decode(mean + noise * (log / 2).exp()) - x.flatten(1)
-        apart = (off.square() * (-2 * model.width).exp()).sum(1) / 2 + 64 * model.width
+        apart = (off.square() * (-2 * width).exp()).sum(1) / 2 + 64 * width
         return (apart + (mean.square() + log.exp() - 1 - log).sum(1) / 2).mean() / 64
 
     return Task(model, draws, loss)
 
 
 def _auto(o: Options, draw: Draw) -> Task:
-    """An autoencoder; `points`: of the same few images at each step."""
+    """Return a task: an autoencoder; `points`: of the same few images at each step."""
     model = _Coder(8, drawn=False)
     same = _images(o, draw)
 
@@ -116,7 +117,7 @@ def _auto(o: Options, draw: Draw) -> Task:
 
 
 def _contrast(o: Options, _draw: Draw) -> Task:
-    """Two noisy views of an image are to be nearer than those of others."""
+    """Return a task: two noisy views of an image are to be nearer than those of others."""
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 16))
 
     def draws(r: Draw) -> tuple[Tensor, Tensor]:
@@ -147,7 +148,7 @@ class _Translator(nn.Module):
 
 
 def _seq2seq(o: Options, _draw: Draw) -> Task:
-    """A sequence of eight tokens, sorted."""
+    """Return a task: to sort a sequence of eight tokens."""
     tokens, length = 12, 8
     model = _Translator(tokens, o.size or 32, length)
 
@@ -187,7 +188,7 @@ class _Poles:
 
 
 def _actor(o: Options, draw: Draw) -> Task:
-    """An actor and a critic balance poles: policy gradients of five steps, with a bonus for entropy."""
+    """Return a task: an actor and a critic balance poles, by policy gradients of five steps."""
     model = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 3))
     world, kept = _Poles(o.batch, draw), list[Tensor]()
 
@@ -219,7 +220,7 @@ def _actor(o: Options, draw: Draw) -> Task:
 
 
 def _dqn(o: Options, draw: Draw) -> Task:
-    """Values of pushes for balancing poles, from a store of what was tried; the copy follows every 100 steps."""
+    """Return a task: values of pushes that balance poles, from a store; the copy follows every 100 steps."""
     model = nn.Sequential(nn.Linear(4, 48), nn.ReLU(), nn.Linear(48, 2))
     copy = nn.Sequential(nn.Linear(4, 48), nn.ReLU(), nn.Linear(48, 2))
     copy.load_state_dict(model.state_dict())
@@ -254,7 +255,7 @@ def _dqn(o: Options, draw: Draw) -> Task:
 
 
 def _gan(o: Options, draw: Draw) -> Task:
-    """A generator of points on a ring; its critic learns in between, with an Adam of its own that is not watched."""
+    """Return a task: a generator of points on a ring; its critic learns in between, by an Adam of its own."""
     model = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
     critic = nn.Sequential(nn.Linear(2, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1))
     own = torch.optim.Adam(critic.parameters(), lr=5e-4, betas=(0.5, 0.99))
@@ -275,7 +276,7 @@ def _gan(o: Options, draw: Draw) -> Task:
 
 
 def _denoise(o: Options, _draw: Draw) -> Task:
-    """The noise in points of a spiral, at all sizes of the noise."""
+    """Return a task: the noise in points of a spiral, at all sizes of the noise."""
     model = nn.Sequential(nn.Linear(3, 64), nn.SiLU(), nn.Linear(64, 64), nn.SiLU(), nn.Linear(64, 2))
 
     def draws(r: Draw) -> tuple[Tensor, Tensor]:
@@ -288,7 +289,7 @@ def _denoise(o: Options, _draw: Draw) -> Task:
 
 
 def _tuned(o: Options, draw: Draw) -> Task:
-    """A network that was trained before, on images to which a little has been done since."""
+    """Return a task: a network that was trained before, on images to which a little has been done since."""
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     before = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(300):
@@ -306,7 +307,7 @@ def _tuned(o: Options, draw: Draw) -> Task:
 
 
 def _mixed(o: Options, _draw: Draw) -> Task:
-    """Digits, three in ten of whose labels are wrong; `autocast`: the pass is made in bfloat16."""
+    """Return a task: digits, three labels in ten of which are wrong; `autocast`: the pass is made in bfloat16."""
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, 48), nn.LayerNorm(48), nn.GELU(), nn.Linear(48, 10))
 
     def draws(r: Draw) -> tuple[Tensor, Tensor]:
@@ -322,7 +323,7 @@ def _mixed(o: Options, _draw: Draw) -> Task:
 
 
 def _micro(o: Options, _draw: Draw) -> Task:
-    """Digits, four mini-batches a step."""
+    """Return a task: digits, four mini-batches a step."""
     model = nn.Sequential(nn.Conv2d(1, 8, 3, 2, 1), nn.ReLU(), nn.Flatten(), nn.Linear(128, 10))
 
     def draws(r: Draw) -> tuple[Tensor, Tensor]:
@@ -337,7 +338,7 @@ def _micro(o: Options, _draw: Draw) -> Task:
 
 
 def _clicks(o: Options, draw: Draw) -> Task:
-    """A rare event, weighed by how rare it is: logistic regression; the gap is the loss over what it can be."""
+    """Return a task: logistic regression; `weighed`: of a rare event; the gap is the loss over what it can be."""
     d = o.size or 20
     model, truth = nn.Linear(d, 1), torch.randn(d, generator=draw) / d**0.5
     if o.kind == "hidden":
@@ -372,7 +373,7 @@ def _clicks(o: Options, draw: Draw) -> Task:
 
 
 def _physics(o: Options, _draw: Draw) -> Task:
-    """A network that is to solve u'' = -sin(x) between two fixed ends, at the same points at each step."""
+    """Return a task: to solve u'' = -sin(x) between two fixed ends, at the same points at each step."""
     model = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
     x = torch.linspace(0, math.pi, o.batch).unsqueeze(1)
 

@@ -150,7 +150,7 @@ def _tamper(o: Options, optimizer: torch.optim.Optimizer, model: nn.Module) -> N
 
 @dataclass
 class Trace:
-    """What was seen of a training.
+    """A training as it was seen.
 
     Attributes:
         losses: at each step, as the watch was told them.
@@ -184,7 +184,7 @@ def _optimizer(o: Options, model: nn.Module) -> torch.optim.Optimizer:
     groups = [{"params": list(model.parameters())}]
     if o.optimizer == "GenericAdam":
         return GenericAdam(groups, lr=o.lr, beta=o.beta1, theta=o.beta2)
-    kind = FAULTY.get(o.optimizer) or getattr(torch.optim, o.optimizer)
+    kind: Any = FAULTY.get(o.optimizer) or getattr(torch.optim, o.optimizer)
     if o.optimizer == "RMSprop":
         return kind(groups, lr=lr, alpha=beta2, eps=o.eps, weight_decay=o.weight_decay)
     if o.optimizer == "Adagrad":

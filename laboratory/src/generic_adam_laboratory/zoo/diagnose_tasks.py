@@ -91,7 +91,7 @@ def _rare(o: Options, draw: Draw) -> Task:
 
 
 def _tanh(o: Options, draw: Draw) -> Task:
-    """A network of one hidden layer learns another; `points`: all of a few points at each step."""
+    """Return a task: a network of one hidden layer learns another; `points`: a few points, all at each step."""
     d, width = 16, o.size or 64
     model = nn.Sequential(nn.Linear(d, width), nn.Tanh(), nn.Linear(width, 1))
     teacher = 0.3 * torch.randn(d, 4, generator=draw)
@@ -212,7 +212,7 @@ def _values(o: Options, draw: Draw) -> Task:
 
 
 def _policy(o: Options, draw: Draw) -> Task:
-    """A policy that is rewarded for its draws (REINFORCE with a baseline); the loss has no lower bound of its own."""
+    """Return a task: a policy that is rewarded for its draws (REINFORCE with a baseline); no lower bound."""
     d, arms = 8, 5
     model = nn.Sequential(nn.Linear(d, 32), nn.Tanh(), nn.Linear(32, arms))
     worth = torch.randn(d, arms, generator=draw)
