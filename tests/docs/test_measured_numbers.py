@@ -77,10 +77,6 @@ def test_the_claims_on_the_phase_map():
         assert said in claims
     arrived = [one for one in outside if one["share_arrived"] >= 0.75]
     assert f"{len(arrived)} points outside both" in claims
-    rows = {(float(r), float(s)): rest for r, s, *rest in table("phase-map/outside.md")}
-    assert rows == {
-        (one["r"], one["s"]): [f"{one['share_arrived']:.0%}", f"{one['regret_median']:.4f}"] for one in arrived
-    }
 
 
 def test_the_bounds_lie_above_what_was_measured():
