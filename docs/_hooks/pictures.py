@@ -53,7 +53,7 @@ def chi() -> Figure:
         "r = 2s: constant (holds)": ("1/sqrt(t)", "1 - 1/(t+1)", GREEN),
         "warm-up: rises, then stays (holds)": ("min(t/1000, 1)/sqrt(t)", "1 - 1/(t+1)", BLUE),
         "r < 2s: falls (holds)": ("1/t^0.7", "1 - 1/(t+1)", ORANGE),
-        "r > 2s: rises for ever (fails)": ("1/t^0.25", "1 - 1/(t+1)", VERMILION),
+        "r > 2s: keeps rising (fails)": ("1/t^0.25", "1 - 1/(t+1)", VERMILION),
     }
     times = logarithmic_times(LAST, 200)
     for label, (alpha, theta, colour) in cases.items():

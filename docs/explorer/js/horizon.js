@@ -10,7 +10,7 @@
  */
 function makeHorizon() {
   const GRADIENT = 1e-3; // G_k in the logarithm and beside eps; the numbers barely depend on it
-  const LEMMA_N = (1 + Math.sqrt(5)) / (4 * Math.sqrt(2)); // the price of a divisor that contains the new gradient
+  const LEMMA_N = (1 + Math.sqrt(5)) / (4 * Math.sqrt(2)); // the cost of a divisor that contains the new gradient
   const LEMMA_N_ANY_EPS = (1 + Math.sqrt(2)) / 2; // the same where eps is large against the gradients
 
   /** lr_t: t/warmup of the peak up to the warm-up's last step, then constant, a line or half a cosine to `end` of it. */

@@ -170,7 +170,7 @@
     Notation.write(
       banner.querySelector("span"),
       `After ${state.steps.toLocaleString("en")} steps: X_w / G_1 ≤ ${number(noise)} + ${number(gap)} (f(x_1) − f*) / G_1 + ${number(drift)} d L / G_1` +
-        (useful ? "." : `, ${number(whole)} where both are 1: no better than what holds without a theorem. The largest part is the ${largest}.`),
+        (useful ? "." : `, ${number(whole)} where both are 1: no better than the trivial bound. The largest part is the ${largest}.`),
     );
     Notation.write(
       find("floor"),

@@ -31,7 +31,7 @@ MANIFEST_PACKAGES = (
 _VECTORS = ("sse4_2", "avx", "fma", "avx2", "avx512", "amx", "asimd", "sve")
 _WORDS = {
     "claim", "source", "verdict", "evidence", "panel", "curve", "method", "v_0", "rate", "theory",
-    "for ever", "for ever, without decay", "certified by", "change", "setting", "long run",
+    "in the long run, without decay", "certified by", "change", "setting", "long run",
 }  # fmt: skip
 """Columns of words; the others hold numbers."""
 

@@ -84,7 +84,7 @@ def guarantees(study: Study, steps: int, _curves: Sequence[Curve] = ()) -> dict[
         numbers = (told.noise, told.gap, told.drift) if told is not None else (None, None, None)
         parts = ["–" if value is None else rounded_up(value, 3) for value in numbers]
         rows.append([line.label, *parts, str(found.verdict)])
-    return {"guarantees.md": (["method", "noise", "gap", "drift", "for ever, without decay"], rows)}
+    return {"guarantees.md": (["method", "noise", "gap", "drift", "in the long run, without decay"], rows)}
 
 
 EXPERIMENTS: Final = {
