@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from generic_adam.theorems.zou2019 import bound
 from generic_adam_laboratory.counterexample.problem import initial_words
 from generic_adam_laboratory.runs.run import open_run
 from generic_adam_laboratory.studies.bound import (
+    FAR,
     MEMBERS,
     BoundedWell,
     Comparison,
@@ -41,6 +43,7 @@ def test_the_constants_are_those_of_the_function() -> None:
     assert np.abs(second).max() == pytest.approx(2.0, rel=1e-6)
     assert np.abs(gradient).max() == pytest.approx(3 * math.sqrt(3) / 8, rel=1e-9)
     problem = WELL.problem
+    assert WELL.largest_square == pytest.approx(3 * np.abs(gradient).max() ** 2)
     assert problem.smoothness == 2.0
     assert problem.total_gradient_bound**2 == pytest.approx(3 * (27 / 64 + 0.25))
     assert problem.gap == pytest.approx(3 * 0.5)
@@ -87,8 +90,6 @@ def test_a_run_is_the_reference_run(member: Member) -> None:
     found = measuring.measurement()
     expected = np.array([sizes[:last].mean() for last in found.steps])
     np.testing.assert_allclose(found.uniform, expected**1.5, rtol=1e-9)
-    per_seed = np.array([sizes[:last].mean(axis=0) for last in found.steps])
-    np.testing.assert_allclose(found.low, np.percentile(per_seed, 5, axis=1) ** 1.5, rtol=1e-9)
     # Theorem W's weights by their definition: Q_i sums alpha_t times beta/sqrt(theta) after i, t >= i.
     values = np.array([member.algorithm.method.at(t) for t in range(1, steps + 1)])
     alpha, beta, theta = values.T
@@ -96,21 +97,6 @@ def test_a_run_is_the_reference_run(member: Member) -> None:
     weights = [sum(alpha[t] * np.prod(ratio[i + 1 : t + 1]) for t in range(i, steps)) for i in range(steps)]
     weighted = np.average(sizes.mean(axis=1), weights=weights)
     assert found.weighted[-1] == pytest.approx(weighted**1.5, rel=1e-9)
-    assert found.counts[-1].sum() == steps * seeds
-
-
-def test_the_share_below_a_level_counts_pairs() -> None:
-    measuring = Measuring(Member("p", 1, 0.9), WELL, 200, 4, seed=0)
-    while not measuring.is_finished:
-        measuring.advance()
-    found = measuring.measurement()
-    assert found.share_below(-1, 1e3) == 1.0
-    assert found.share_below(-1, math.inf) == 1.0
-    assert found.share_below(-1, 1e-15) == 0.0
-    levels = np.geomspace(1e-6, 1, 20)
-    shares = [found.share_below(-1, level) for level in levels]
-    assert shares == sorted(shares)
-    assert shares[-1] > 0
 
 
 def test_a_paused_measurement_goes_on_to_the_same_bits(tmp_path: Path) -> None:
@@ -120,7 +106,7 @@ def test_a_paused_measurement_goes_on_to_the_same_bits(tmp_path: Path) -> None:
 
         def stop(done: int, total: int) -> None:
             assert total == 1000
-            if done > 600:
+            if done == 500:  # after the first method
                 run.signals.number = 2
 
         with pytest.raises(KeyboardInterrupt):
@@ -130,16 +116,13 @@ def test_a_paused_measurement_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     assert run.resumed_from is not None
     for one, other in zip(whole, again, strict=True):
         assert one.measured.weighted.tobytes() == other.measured.weighted.tobytes()
-        assert one.measured.counts.tobytes() == other.measured.counts.tobytes()
 
 
 def made_up(values: np.ndarray, sharper: np.ndarray, member: Member = MEMBERS[2]) -> Comparison:
     steps = np.array([10, 100, 1000, 10_000])
-    counts = np.zeros((4, 400), dtype=np.int64)
-    counts[:, 300] = 1  # |grad f|^2 of about 0.1
-    measured = Measurement(steps, values, values, values, values, counts)
-    far = np.array([10**4, 10**8, 10**12])
-    return Comparison(member, measured, 100 * sharper, "W", sharper, 5.0, far, 2.0 * far**-0.5)
+    measured = Measurement(steps, values, values)
+    far = np.array([2.0 * T**-0.5 for T in FAR])
+    return Comparison(member, measured, 100 * sharper, "W", sharper, 5.0, far, WELL.largest_square)
 
 
 def test_slopes_are_those_of_power_laws() -> None:
@@ -150,6 +133,13 @@ def test_slopes_are_those_of_power_laws() -> None:
     assert slope(np.array([10, 1000]), np.array([1.0, 100.0])) == pytest.approx(1.0)
 
 
+def test_a_constant_theta_is_judged_by_the_slope_beyond_every_measurement() -> None:
+    steps = np.array([10.0, 100, 1000, 10_000])
+    level = replace(made_up(steps**-0.7, 5 * steps**-0.25, MEMBERS[0]), far_paper=np.array([3.0, 2.99]))
+    assert claims([level])[3].verdict == "supported"
+    assert claims([replace(level, far_paper=np.array([3.0, 0.3]))])[3].verdict == "unclear"
+
+
 def test_claims_follow_the_numbers() -> None:
     steps = np.array([10.0, 100, 1000, 10_000])
     good = made_up(steps**-0.7, 5 * steps**-0.25)
@@ -158,7 +148,7 @@ def test_claims_follow_the_numbers() -> None:
     assert claims([above])[0].verdict == "contradicted"
     assert claims([above])[2].verdict == "unclear"
     small = made_up(steps**-0.7, 1e-6 * steps**-0.25)
-    assert claims([small])[1].verdict == "contradicted"  # a bound that most pairs exceed
+    assert claims([small])[1].verdict == "unclear"  # a bound that gradients can exceed
 
 
 def test_the_paper_s_side_is_theorem_1() -> None:
