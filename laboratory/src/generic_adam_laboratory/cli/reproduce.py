@@ -10,7 +10,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -47,34 +47,79 @@ _STUDIES = {
     },
 }
 
-# Options that several experiments share.
-Quick = Annotated[bool, typer.Option("--quick", help="A small run: seconds instead of hours.")]
-Steps = Annotated[float | None, typer.Option(metavar="T", help="The number of steps.", show_default=False)]
-Seeds = Annotated[int | None, typer.Option(help="Independent streams of gradients.", show_default=False)]
-Seed = Annotated[int, typer.Option(help="The run's seed: it fixes every random number.")]
-Out = Annotated[Path, typer.Option(help="Directory for figure, records, claims and manifest.")]
-Threads = Annotated[int | None, typer.Option(help="Threads of this machine; by default all cores.")]
-Scheduler = Annotated[str | None, typer.Option(help="Run on a Dask cluster: its scheduler's tcp://HOST:PORT.")]
-Restart = Annotated[bool, typer.Option("--restart", help="Replace the run that --out holds.")]
-
-
 _HELP = "Run an experiment of the paper: figure, records, claims, manifest."
 reproduce = typer.Typer(no_args_is_help=True, help=_HELP, epilog=_EXAMPLE.format("counterexample"))
 
+# Experiments that are not a study of networks ---------------------------------------------------------------
 
-@reproduce.command(epilog=_EXAMPLE.format("counterexample"))
-def counterexample(
-    seeds: Seeds = None,
-    steps: Steps = None,
-    out: Out = Path("runs/counterexample"),
-    quick: Quick = False,
-    form: Annotated[str, typer.Option(help="stochastic (the paper's) or deterministic.")] = "stochastic",
-    as_printed: Annotated[bool, typer.Option("--as-printed", help="The paper's misprint, +10x.")] = False,
-    peers: Annotated[bool, typer.Option(help="Also AMSGrad, Padam, AdaShift, RMSProp and AdaGrad.")] = True,
-    seed: Seed = 0,
-    threads: Threads = None,
-    restart: Restart = False,
-) -> None:
+_ROWS: Rows = {
+    "seeds": (int, "--seeds N", "Independent streams of gradients, problems or trainings."),
+    "steps": (float, "--steps T", "The number of steps."),
+    "seed": (int, "--seed N", "The run's seed (0): it fixes every random number."),
+    "form": (str, "--form NAME", "stochastic (the paper's) or deterministic."),
+    "as_printed": (bool, "--as-printed", "The paper's misprint, +10x."),
+    "no_peers": (bool, "--no-peers", "Without AMSGrad, Padam, AdaShift, RMSProp and AdaGrad."),
+    "columns": (int, "--columns N", "Values of r from 0 to 2."),
+    "rows": (int, "--rows N", "Values of s from 0 to 1.2."),
+    "fuzz": (int, "--fuzz N", "Random right set-ups."),
+    "data": (Path, "--data DIRECTORY", "The data sets ($GENERIC_ADAM_DATA, then the cache)."),
+    "threads": (int, "--threads N", "Threads of this machine; by default all cores."),
+    "out": (Path, "--out DIRECTORY", "For figure, records, claims and manifest (runs/ and the name)."),
+    "quick": (bool, "--quick", "A small run: seconds instead of hours."),
+    "restart": (bool, "--restart", "Replace the run that --out holds."),
+}
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A run as its options say it.
+
+    Attributes:
+        values: the options that repeat it, defaults spelled out.
+        identity: the settings that tell it from other runs, as plain types.
+        lane_steps: how much it is, in single steps of single lanes.
+        compute: finds the results, given `run`, `threads` and `progress`.
+        write: fills a folder with them.
+        flags: the flags that repeat it.
+    """
+
+    values: Mapping[str, object]
+    identity: Mapping[str, Any]
+    lane_steps: int
+    compute: Callable[..., Any]
+    write: Callable[[Path, Any, Occasion], object]
+    flags: Mapping[str, bool] = field(default_factory=dict)
+
+
+def _experiment(name: str, *options: str) -> Callable[[Callable[..., _Task]], Callable[..., _Task]]:
+    """Make a command of the function that turns its options into a task."""
+
+    def register(plan: Callable[..., _Task]) -> Callable[..., _Task]:
+        def command(**given: Any) -> None:
+            asked = {one: it for one, it in given.items() if it is not None}
+            out, restart = asked.pop("out", Path("runs") / name), asked.pop("restart", False)
+            threads = asked.pop("threads", os.cpu_count() or 1) if "threads" in options else 1
+            task = plan(**asked)
+            _reproduce(_command(name, task.values, task.flags), task, out, threads, restart=restart)
+
+        rows = {one: _ROWS[one] for one in (*options, "out", "quick", "restart")}
+        reproduce.command(name, help=plan.__doc__, epilog=_EXAMPLE.format(name))(taking(command, declared(rows)))
+        return plan
+
+    return register
+
+
+@_experiment("counterexample", "seeds", "steps", "seed", "form", "as_printed", "no_peers", "threads")
+def _counterexample(
+    seeds: int | None = None,
+    steps: float | None = None,
+    seed: int = 0,
+    form: str = "stochastic",
+    *,
+    as_printed: bool = False,
+    no_peers: bool = False,
+    quick: bool = False,
+) -> _Task:
     """Reproduce Figure 1: Generic Adam on the counterexample of Reddi, Kale and Kumar.
 
     100 seeds and 1e7 steps as in the paper; 20 and 5e5 with --quick.
@@ -83,36 +128,32 @@ def counterexample(
     from generic_adam_laboratory.counterexample import study as studies
 
     plan = Plan(
-        studies.figure_methods() | (studies.peer_methods() if peers else {}),
+        studies.figure_methods() | ({} if no_peers else studies.peer_methods()),
         steps=_whole(steps, 5e5 if quick else 1e7),
         replicates=(20 if quick else 100) if seeds is None else seeds,
         problem=Counterexample(form=form, as_printed=as_printed),
         seed=seed,
     )
     study = studies.Study(plan)
-    flags = {"as-printed": as_printed, "no-peers": not peers}
+    flags = {"as-printed": as_printed, "no-peers": no_peers}
     values = {"seeds": len(plan.replicate_range), "steps": plan.steps, "seed": seed, "form": form}
-    command = _command("counterexample", values, flags)
-
     compute, write = partial(studies.run_study, study), partial(figures.write_study, study)
-    _reproduce(command, study.identity, study.lane_steps, compute, write, out, restart, threads)
+    return _Task(values, study.identity, study.lane_steps, compute, write, flags)
 
 
-@reproduce.command("phase-map", epilog=_EXAMPLE.format("phase-map"))
-def phase_map(
-    seeds: Annotated[int, typer.Option(help="Independent streams of gradients a point.")] = 8,
-    steps: Steps = None,
-    columns: Annotated[int | None, typer.Option(help="Values of r from 0 to 2.", show_default=False)] = None,
-    rows: Annotated[int | None, typer.Option(help="Values of s from 0 to 1.2.", show_default=False)] = None,
-    out: Out = Path("runs/phase-map"),
-    quick: Quick = False,
-    seed: Seed = 0,
-    threads: Threads = None,
-    restart: Restart = False,
-) -> None:
+@_experiment("phase-map", "seeds", "steps", "columns", "rows", "seed", "threads")
+def _phase_map(
+    seeds: int = 8,
+    steps: float | None = None,
+    columns: int | None = None,
+    rows: int | None = None,
+    seed: int = 0,
+    *,
+    quick: bool = False,
+) -> _Task:
     """Map where Generic Adam converges on the counterexample, against where the theory says so.
 
-    41 columns, 25 rows and 1e7 steps; 11, 13 and 1e5 with --quick.
+    8 seeds, 41 columns, 25 rows and 1e7 steps; 11, 13 and 1e5 with --quick.
     """
     from generic_adam_laboratory.studies import phase_map as maps
 
@@ -120,51 +161,32 @@ def phase_map(
     rows = (13 if quick else 25) if rows is None else rows
     grid = maps.Grid.regular(columns, rows)
     plan = grid.plan(_whole(steps, 1e5 if quick else 1e7), seeds, seed)
-    settings = maps.identity(grid, plan)
     values = {"seeds": seeds, "steps": plan.steps, "seed": seed, "columns": columns, "rows": rows}
-    command = _command("phase-map", values, {})
-
     compute = partial(maps.run_map, grid, plan)
-    _reproduce(command, settings, plan.lane_steps, compute, maps.write_map, out, restart, threads)
+    return _Task(values, maps.identity(grid, plan), plan.lane_steps, compute, maps.write_map)
 
 
-@reproduce.command(epilog=_EXAMPLE.format("bound"))
-def bound(
-    seeds: Seeds = None,
-    steps: Steps = None,
-    out: Out = Path("runs/bound"),
-    quick: Quick = False,
-    seed: Seed = 0,
-    restart: Restart = False,
-) -> None:
+@_experiment("bound", "seeds", "steps", "seed")
+def _bound(seeds: int | None = None, steps: float | None = None, seed: int = 0, *, quick: bool = False) -> _Task:
     """Measure what Theorems 1, 2, W and E bound on the sum of x^2/(1+x^2) with bounded noise.
 
     64 seeds and 1e6 steps; 16 and 2e3 with --quick.
     """
-    from dataclasses import asdict
-
     from generic_adam_laboratory.studies import bound as bounds
 
     seeds = (16 if quick else 64) if seeds is None else seeds
     total, well = _whole(steps, 2e3 if quick else 1e6), bounds.BoundedWell()
-    command = _command("bound", {"seeds": seeds, "steps": total, "seed": seed}, {})
-    settings = {"steps": total, "seeds": seeds, "seed": seed, "problem": asdict(well)}
+    values = {"seeds": seeds, "steps": total, "seed": seed}
 
     def compute(run: Run, progress: Callable[[int, int], None], **_: Any) -> list[bounds.Comparison]:
         return bounds.run_measurements(well, total, seeds, seed, progress=progress, run=run)
 
     lane_steps = total * seeds * len(bounds.MEMBERS)
-    _reproduce(command, settings, lane_steps, compute, bounds.write_measurements, out, restart)
+    return _Task(values, values | {"problem": asdict(well)}, lane_steps, compute, bounds.write_measurements)
 
 
-@reproduce.command(epilog=_EXAMPLE.format("haywire"))
-def haywire(
-    seeds: Annotated[int | None, typer.Option(help="Problems, each drawn from its seed.", show_default=False)] = None,
-    steps: Steps = None,
-    out: Out = Path("runs/haywire"),
-    quick: Quick = False,
-    restart: Restart = False,
-) -> None:
+@_experiment("haywire", "seeds", "steps")
+def _haywire(seeds: int | None = None, steps: float | None = None, *, quick: bool = False) -> _Task:
     """Watch Adam leave a minimum it had reached, and what delays it, cures it and foretells it.
 
     5 seeds and 40,000 steps, then 15,000 in torch; 1 seed, 4,000 and 1,000 with --quick.
@@ -173,24 +195,17 @@ def haywire(
 
     seeds = (1 if quick else 5) if seeds is None else seeds
     total, carried = _whole(steps, 4e3 if quick else 4e4), 1_000 if quick else 15_000
-    command = _command("haywire", {"seeds": seeds, "steps": total}, {"quick": quick})
-    settings = {"steps": total, "seeds": seeds, "steps_in_torch": carried}
 
     def compute(run: Run, progress: Callable[[int, int], None], **_: Any) -> Any:
         return story.run_haywire(total, seeds, carried, run=run, progress=progress)
 
-    lane_steps = total * seeds * len(story.CHANGES)
-    _reproduce(command, settings, lane_steps, compute, story.write_haywire, out, restart)
+    values = {"seeds": seeds, "steps": total}
+    identity, lane_steps = values | {"steps_in_torch": carried}, total * seeds * len(story.CHANGES)
+    return _Task(values, identity, lane_steps, compute, story.write_haywire, {"quick": quick})
 
 
-@reproduce.command(epilog=_EXAMPLE.format("verify"))
-def verify(
-    fuzz: Annotated[int | None, typer.Option(help="Random right set-ups.", metavar="N", show_default=False)] = None,
-    out: Out = Path("runs/verify"),
-    quick: Quick = False,
-    seed: Seed = 0,
-    restart: Restart = False,
-) -> None:
+@_experiment("verify", "fuzz", "seed")
+def _verify(fuzz: int | None = None, seed: int = 0, *, quick: bool = False) -> _Task:
     """Count what `generic-adam verify` finds among wrong set-ups, and how often it is wrong about right ones.
 
     Two zoos of set-ups and 5,000 random right ones; 20 with --quick.
@@ -198,24 +213,16 @@ def verify(
     from generic_adam_laboratory.zoo import verify_benchmark as zoos
 
     fuzz = (20 if quick else 5_000) if fuzz is None else fuzz
-    command = _command("verify", {"fuzz": fuzz, "seed": seed}, {"quick": quick})
+    values = {"fuzz": fuzz, "seed": seed}
 
     def compute(progress: Callable[[int, int], None], **_: Any) -> Any:
         return zoos.run_verify(fuzz, seed, progress)
 
-    _reproduce(command, {"fuzz": fuzz, "seed": seed}, fuzz, compute, zoos.write_verify, out, restart)
+    return _Task(values, values, fuzz, compute, zoos.write_verify, {"quick": quick})
 
 
-@reproduce.command(epilog=_EXAMPLE.format("floors"))
-def floors(
-    seeds: Annotated[int | None, typer.Option(help="Trainings of each case.", show_default=False)] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="The data sets ($GENERIC_ADAM_DATA, then the cache).", show_default=False)
-    ] = None,
-    out: Out = Path("runs/floors"),
-    quick: Quick = False,
-    restart: Restart = False,
-) -> None:
+@_experiment("floors", "seeds", "data")
+def _floors(seeds: int | None = None, data: Path | None = None, *, quick: bool = False) -> _Task:
     """Measure what Adam's scaling costs on LeNet, ResNet-18 and a small GPT, beside what is proved.
 
     3 seeds, three beta2 and two batch sizes; one seed of LeNet on digits with --quick.
@@ -223,20 +230,18 @@ def floors(
     from generic_adam_laboratory.studies import floors as measured
 
     seeds = (1 if quick else 3) if seeds is None else seeds
-    made = measured.cases(seeds, quick=quick)
+    lane_steps = sum(case.steps for case in measured.cases(seeds, quick=quick))
 
     def compute(run: Run, progress: Callable[[int, int], None], **_: Any) -> Any:
         return measured.run_floors(seeds, data, quick=quick, run=run, progress=progress)
 
-    settings = {"seeds": seeds, "lr": measured.LR, "beta1": measured.BETA1, "rate": measured.RATE}
-    command = _command("floors", {"seeds": seeds}, {"quick": quick})
-    lane_steps = sum(case.steps for case in made)
-    _reproduce(command, settings | {"quick": quick}, lane_steps, compute, measured.write_floors, out, restart)
+    identity = {"seeds": seeds, "lr": measured.LR, "beta1": measured.BETA1, "rate": measured.RATE, "quick": quick}
+    return _Task({"seeds": seeds}, identity, lane_steps, compute, measured.write_floors, {"quick": quick})
 
 
 @reproduce.command(epilog=_EXAMPLE.format("diagnose"))
 def diagnose(
-    out: Out = Path("runs/diagnose"),
+    out: Annotated[Path, typer.Option(help="Directory for table, records and manifest.")] = Path("runs/diagnose"),
     data: Annotated[Path | None, typer.Option(help="Where MNIST and CIFAR-100 are; without it, fewer runs.")] = None,
     only: Annotated[str, typer.Option(metavar="TEXT", help="Only cases with this in their name.")] = "",
 ) -> None:
@@ -269,20 +274,8 @@ def _command(name: str, values: Mapping[str, object], flags: Mapping[str, bool])
     return shlex.join([*words, *(f"--{flag}" for flag, is_given in flags.items() if is_given)])
 
 
-def _reproduce(
-    command: str,
-    identity: Mapping[str, Any],
-    lane_steps: int,
-    compute: Callable[..., Any],
-    write: Callable[[Path, Any, Occasion], object],
-    out: Path,
-    restart: bool,
-    threads: int | None = 1,
-) -> None:
-    """Compute in a directory of its own and publish, or say how to go on: `compute` finds, `write` fills a folder.
-
-    A run is known by its `identity`; `lane_steps`, single steps of single lanes, are how much it is.
-    """
+def _reproduce(command: str, task: _Task, out: Path, threads: int, *, restart: bool) -> None:
+    """Compute in a directory of its own and publish, or say how to go on."""
     from generic_adam_laboratory.backends import Paused
     from generic_adam_laboratory.runs.records import Occasion
     from generic_adam_laboratory.runs.run import open_run
@@ -290,14 +283,13 @@ def _reproduce(
     begun = time.perf_counter()
     again = f"go on with: {command} --out {shlex.quote(str(out))}"
     anew = f"{again} --restart" if restart else again  # before there is a checkpoint --out still holds another run
-    with open_run(out, identity, restart=restart) as run:
+    with open_run(out, task.identity, restart=restart) as run:
         say_if_interrupted(f"interrupted; {anew}")
         if run.is_finished:
             typer.echo(f"{run.directory} holds this run, finished; --restart runs it again")
             return
         try:
-            threads = os.cpu_count() or 1 if threads is None else threads
-            found, timing = _compute(compute, lane_steps, run, threads)
+            found, timing = _compute(task, run, threads)
         except (Paused, OSError) as stop:
             if run.signals.number is None:
                 raise
@@ -306,7 +298,7 @@ def _reproduce(
             raise SystemExit(128 + run.signals.number) from None
         with run.publish() as folder:
             seconds = run.earlier_seconds + time.perf_counter() - begun
-            write(folder, found, Occasion(command, {**identity, **timing}, seconds))
+            task.write(folder, found, Occasion(command, {**task.identity, **timing}, seconds))
             names = sorted(path.name for path in folder.iterdir())
         _print_results(command, [run.directory / name for name in names])
 
@@ -323,7 +315,7 @@ def _print_results(command: str, written: Sequence[Path]) -> None:
     typer.echo("\n".join(f"wrote {path}" for path in written))
 
 
-def _compute(compute: Callable[..., Any], lane_steps: int, run: Run, threads: int) -> tuple[Any, dict[str, Any]]:
+def _compute(task: _Task, run: Run, threads: int) -> tuple[Any, dict[str, Any]]:
     """Return the findings, with the time they took and on how many threads."""
     from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
@@ -333,23 +325,23 @@ def _compute(compute: Callable[..., Any], lane_steps: int, run: Run, threads: in
     with console.status("compiling the inner loops (kept for later runs)"):
         compiling = compile_kernels()
     worked = time.process_time()
-    columns = (f"{lane_steps:.1e} lane-steps", BarColumn(12), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (f"{task.lane_steps:.1e} lane-steps", BarColumn(12), MofNCompleteColumn(), TimeRemainingColumn())
     with make_progress(*columns) as bar:
-        task = bar.add_task("steps", total=None)
-        found = compute(
+        shown = bar.add_task("steps", total=None)
+        found = task.compute(
             run=run,
             threads=threads,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            progress=lambda done, total: bar.update(shown, completed=done, total=total),
         )
     how = "begun anew" if run.resumed_from is None else "taken up at the checkpoint before it"
     for complaint in run.complaints:
         console.print(f"warning: {complaint}; the run was {how}")
     console.print(
-        f"{lane_steps:,} lane-steps and what belongs to them in {run.seconds:.1f} s on {threads} "
+        f"{task.lane_steps:,} lane-steps and what belongs to them in {run.seconds:.1f} s on {threads} "
         f"thread{'s' if threads > 1 else ''}; compiling took {compiling:.1f} s before that"
     )
     return found, {
-        "lane_steps": lane_steps,
+        "lane_steps": task.lane_steps,
         "simulation_seconds": round(run.seconds, 3),
         "threads": threads,
         "resumed_from": run.resumed_from,
