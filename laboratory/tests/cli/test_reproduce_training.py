@@ -20,7 +20,7 @@ from generic_adam_laboratory.cli.reproduce import _STUDIES, _advancing
 from generic_adam_laboratory.data.downloads import SOURCES
 from generic_adam_laboratory.runs.records import read_claims
 from generic_adam_laboratory.runs.run import exclusive
-from generic_adam_laboratory.studies import cost, paper_studies, worth
+from generic_adam_laboratory.studies import batches, cost, paper_studies, worth
 from generic_adam_laboratory.studies.study import read_curves
 from laboratory.tests.small_mnist import write_small_mnist
 
@@ -168,7 +168,9 @@ def test_a_gpu_that_is_not_there_is_one_line(monkeypatch, capfd):
 
 
 def test_every_study_is_a_command():
-    assert list(_STUDIES) == list(paper_studies.EXPERIMENTS | cost.EXPERIMENTS | worth.EXPERIMENTS)
+    assert list(_STUDIES) == list(
+        paper_studies.EXPERIMENTS | cost.EXPERIMENTS | worth.EXPERIMENTS | batches.EXPERIMENTS
+    )
 
 
 @pytest.mark.parametrize("number", [2, 15, 1])

@@ -5,7 +5,7 @@ import pytest
 
 from generic_adam.schedules import parse
 from generic_adam_laboratory.studies.study import Curve, Options
-from generic_adam_laboratory.studies.worth import EXPERIMENTS, SIZES, orders_apart, worth
+from generic_adam_laboratory.studies.worth import EXPERIMENTS, orders_apart, worth
 from generic_adam_laboratory.training import EpochRecord
 
 STEPS = 2000
@@ -40,17 +40,6 @@ def test_advice_leaves_three_quarters_of_the_run_alone():
     assert (values(advised.theta)[:keep] == 0.95).all()
     assert values(advised.alpha)[-1] < values(first.alpha)[-1]
     assert values(advised.theta)[-1] > 0.95
-
-
-def test_every_batch_size_sees_as_many_windows_and_scales_its_rate():
-    peaks = {}
-    for size in SIZES:
-        experiment = EXPERIMENTS[f"gpt-batch-{size}"]
-        assert experiment.study.epochs * experiment.study.batch_size == 128
-        found = experiment.lines(experiment.study, Options(), STEPS)
-        assert len({line.optimizer.theta for line in found}) == len(found) == 7
-        peaks[size] = values(found[0].optimizer.alpha).max()
-    assert peaks[128] / peaks[8] == pytest.approx(4)
 
 
 def curve(method, seed, losses):

@@ -259,6 +259,19 @@ def diagnose(
     typer.echo(f"wrote {out / 'table.md'}")
 
 
+@reproduce.command("gpt-batches")
+def _batches(
+    directories: Annotated[list[Path], typer.Argument(metavar="DIRECTORY...", help="Results of gpt-batch studies.")],
+    out: Annotated[Path, typer.Option(help="Directory for figure, table and manifest.")] = Path("runs/gpt-batches"),
+) -> None:
+    """Put the studies gpt-batch-4 to gpt-batch-128 side by side: beta2 and its half-life against the batch size."""
+    from generic_adam.files import ensure_output_directory
+    from generic_adam_laboratory.studies.batches import put_together
+
+    command = _command("gpt-batches", {}, {}) + "".join(f" {shlex.quote(str(one))}" for one in directories)
+    _print_results(command, put_together(directories, ensure_output_directory(out), command))
+
+
 def _whole(steps: float | None, usual: float) -> int:
     from generic_adam.schedules.sums import whole_steps
 
@@ -395,11 +408,11 @@ def _run_study(name: str, options: Options, place: Place, earlier: Sequence[Path
     from generic_adam_laboratory.backends import Paused, pausing
     from generic_adam_laboratory.runs.records import Occasion
     from generic_adam_laboratory.runs.run import exclusive
-    from generic_adam_laboratory.studies import cost, paper_studies, sweep, worth
+    from generic_adam_laboratory.studies import batches, cost, paper_studies, sweep, worth
     from generic_adam_laboratory.studies import study as studies
     from generic_adam_laboratory.studies.study_figures import plot_study
 
-    experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS | worth.EXPERIMENTS)[name]
+    experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS | worth.EXPERIMENTS | batches.EXPERIMENTS)[name]
     study, known = experiment.plan(options, place.data)
     if earlier:
         study, known["earlier"] = studies.with_earlier(study, known, earlier)

@@ -1,13 +1,11 @@
-"""Worth it? The changes that `advise` and the folklore propose for an AdamW run, and beta2 against the batch size."""
+"""Worth it? The changes that `advise` and the folklore propose for an AdamW run, and two ways to draw batches."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise
-from math import sqrt
 from statistics import median
 from typing import Final
 
@@ -22,19 +20,14 @@ from generic_adam_laboratory.training import OptimizerSettings
 RATE, EPS = 0.001, 1e-8
 """The peak of the learning rate, and torch's eps."""
 
-SIZES: Final = (4, 8, 16, 32, 64, 128)
-"""Batch sizes of the study of beta2; each run sees 32,000 windows."""
-
 DECAYS: Final = {"gpt": 0.1}
 """Weight decay where it is not torch's default for AdamW, 0.01."""
 
 SHUFFLED, REPLACED = "shuffled", "with replacement"
 """Two ways to draw batches: every sample once an epoch (Theorem RR), or each from all (the other theorems)."""
 
-BETA2: Final = ("0.9", "0.95", "0.98", "0.99", "0.995", "0.999", "0.9999")
 
-
-def _cosine(rate: float, steps: int) -> Schedule:
+def cosine(rate: float, steps: int) -> Schedule:
     """Warm up over a twentieth of the run, then half a cosine to a tenth."""
     warm = Fraction(max(1, steps // 20))
     return warm_up(rate, warm, fall("cosine", rate, rate / 10, warm, Fraction(steps)))
@@ -43,7 +36,7 @@ def _cosine(rate: float, steps: int) -> Schedule:
 def changes(study: Study, _options: Options, steps: int) -> Sequence[Line]:
     """Lay AdamW with a cosine and beta2 = 0.95 beside each change of it: beta2, eps, a rising beta2, and advice."""
     decay = DECAYS.get(study.network, 0.01)
-    shape = _cosine(RATE, steps)
+    shape = cosine(RATE, steps)
     keep = 3 * steps // 4
 
     def adamw(label: str, theta: str, eps: float = EPS) -> Line:
@@ -62,15 +55,6 @@ def changes(study: Study, _options: Options, steps: int) -> Sequence[Line]:
         adamw("AdamW cosine, 0.95, eps 1e-6", "0.95", 1e-6),
         generic("theta rising", shape, "max(0.95, 1 - 1/t)"),
         generic("advice, three quarters kept", kept, f"max(0.95, 1 - (1 - 0.95)*{keep}/t)"),
-    ]
-
-
-def batches(size: int, _study: Study, _options: Options, steps: int) -> Sequence[Line]:
-    """AdamW at one batch size with seven beta2, the learning rate scaled with the root of the batch."""
-    shape = str(_cosine(RATE * sqrt(size / 8), steps))
-    return [
-        Line(f"beta2 = {theta}", OptimizerSettings("torch-adamw", shape, "0.9", theta, EPS, decay=0.1))
-        for theta in BETA2
     ]
 
 
@@ -148,12 +132,5 @@ EXPERIMENTS: Final = {
             Study("gpt-changes", "gpt", 64, "stdlib", 8, "costs", seeds=3, batch_size=8),
         )
     },
-    **{
-        f"gpt-batch-{size}": Experiment(
-            Study(f"gpt-batch-{size}", "gpt", 32, "stdlib", 128 // size, "costs", seeds=2, batch_size=size),
-            partial(batches, size),
-        )
-        for size in SIZES
-    },
 }
-"""The studies of changes and of batches, by the name that ``reproduce`` knows."""
+"""The studies of changes and of drawing, by the name that ``reproduce`` knows."""
