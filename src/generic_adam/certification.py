@@ -16,7 +16,7 @@ from generic_adam.setting import Setting
 from generic_adam.theorems import plan
 from generic_adam.theorems.advice import Advices, advise_algorithm
 from generic_adam.theorems.bounds import Bound, bound_algorithm
-from generic_adam.theorems.certificate import Certificate, certify_algorithm
+from generic_adam.theorems.certificate import Certificate, certify_algorithm, fine_tuned, usual
 from generic_adam.theorems.constants import ALWAYS
 from generic_adam.theorems.plan import BestRate
 
@@ -66,14 +66,16 @@ def certify(
     problem: Setting | None = None,
     assume: Setting | None = None,
 ) -> Certificate:
-    """Which theorem covers it, what that guarantees for ever and for a number of steps.
+    """Return the theorem that covers it, and the guarantee as steps go to infinity and for a number of steps.
 
     Args:
         subject: a Method or an Algorithm, its name, an optimizer or what makes one: what `read` takes.
         scheduler: the learning-rate scheduler of a torch optimizer.
         horizon: a number of steps; None takes the one that the source names, where it does.
-        setting: what is known of the problem and the run. With a horizon, the smoothness, a bound on the gradient, the
-            dimension and the gap add the smallest bound.
+        setting: what is known of the problem and the run. Beyond it, as by `generic-adam check`, clipping that never
+            acts and weights that stay within 1 are assumed where they matter; the answer names them, and its
+            ``setting.facts`` say "assumed". With a horizon, the smoothness, a bound on the gradient, the dimension and
+            the gap add the smallest bound.
         theorem: the name of one theorem to ask alone.
         steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1.
         budget: a factor on the work that each question may take; what is left then is undecided, and says so.
@@ -91,7 +93,8 @@ def certify(
         scheduler, horizon = None, scheduler
     x = read(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon)
     with Budget(budget) as work, guard(work.factor):
-        found = certify_algorithm(x, horizon, theorem, setting)
+        known = usual(x, fine_tuned(x, setting) if hasattr(subject, "lr_scheduler_type") else setting)
+        found = certify_algorithm(x, horizon, theorem, known)
         if found.horizon is None or not all(map(setting.completed().knows, ALWAYS)):
             return found
         guaranteed = bound_algorithm(x, setting, found.horizon.steps)

@@ -269,9 +269,6 @@ def test_a_group_that_the_scheduler_has_not_seen_is_replayed():
         assert late.rate(1) == 0.3
         if name == "ExponentialLR":
             assert late.rate(3) == pytest.approx(0.3 * 0.99**2)
-    scheduler = torch_lr.ReduceLROnPlateau(adam(), min_lr=0.01)
-    scheduler.optimizer.add_param_group({"params": [torch.zeros(1, requires_grad=True)]})
-    assert scheduled_rates(scheduler, scheduler.optimizer)[1].rate(1) == 1e-3
 
 
 def test_lambda_is_opaque_with_the_right_numbers():
@@ -301,15 +298,12 @@ def test_every_name_of_transformers_get_scheduler(name):
         num_training_steps=100,
         scheduler_specific_kwargs=GIVEN.get(name, {}),
     )
-    if name == "greedy":
-        with pytest.raises(OptimizerError, match="GreedyLR depends on the data") as caught:
+    if name in {"greedy", "reduce_lr_on_plateau"}:
+        with pytest.raises(OptimizerError, match="depends on the data") as caught:
             read_optimizer(optimizer, scheduler)
         assert "\n" not in str(caught.value)
         return
     (read,) = scheduled_rates(scheduler, optimizer)
-    if name == "reduce_lr_on_plateau":
-        assert "depends on the data" in read.notes[0]
-        return
     assert not has_callable(read.rate)
     real, _ = real_run(optimizer, scheduler, 130)
     np.testing.assert_allclose(read.rate.values(1, 131), real[:, 0], rtol=1e-10, atol=1e-15)
@@ -375,29 +369,6 @@ def test_a_subclass_is_not_taken_for_its_parent():
     optimizer = adam()
     (read,) = scheduled_rates(Doubled(optimizer, 0.4), optimizer)
     assert isinstance(read.rate, Opaque)
-
-
-def test_plateau_is_known_by_its_bounds_only():
-    optimizer = adam(lr=0.1)
-    scheduler = torch_lr.ReduceLROnPlateau(optimizer, factor=0.5, patience=0, eps=1e-4)
-    (read,) = scheduled_rates(scheduler, optimizer)
-    assert "depends on the data" in read.notes[0]
-    growth = read.rate.growth
-    for _ in range(100):  # the worst data there are
-        scheduler.step(1.0)
-    assert growth.low <= optimizer.param_groups[0]["lr"] <= growth.high == 0.1
-    assert optimizer.param_groups[0]["lr"] < 2.1 * growth.low  # and the bound is not idle
-    with pytest.raises(OptimizerError, match="has been stepped 100 times"):
-        scheduled_rates(scheduler, optimizer)
-
-
-def test_plateau_with_a_least_rate_above_the_present_one():
-    optimizer = adam(lr=0.1)
-    scheduler = torch_lr.ReduceLROnPlateau(optimizer, min_lr=0.5)
-    (read,) = scheduled_rates(scheduler, optimizer)
-    low, high = read.rate.growth.low, read.rate.growth.high
-    assert low <= 0.1 <= high
-    assert (low, high) == (pytest.approx(0.1), pytest.approx(0.1))
 
 
 def test_steps_per_scheduler_step_must_be_a_positive_whole_number():

@@ -192,8 +192,6 @@ def compared(build, every=1, groups=1, before=0, run="short", resumed=False):
         return "refused"
     finally:
         assert pictured(scheduler) == picture
-    if isinstance(scheduler, torch_lr.ReduceLROnPlateau):
-        return "bounds"
     parts = {group: part.method for part in algorithm.parts for group in part.groups}
     limit = min(STEPS[run], scheduler.total_steps * every if isinstance(scheduler, torch_lr.OneCycleLR) else STEPS[run])
     outcome = "replayed" if algorithm_is_replayed(algorithm) else "read by form"

@@ -446,7 +446,6 @@ BESIDE_ADAGRAD = [
     (lambda o: torch_lr.ExponentialLR(o, 0.9), "not certified"),
     (lambda o: torch_lr.StepLR(o, 10), "not certified"),
     (lambda o: torch_lr.PolynomialLR(o, 100), "not certified"),
-    (lambda o: torch_lr.ReduceLROnPlateau(o, min_lr=1e-4), "certified"),
 ]
 
 

@@ -1,6 +1,7 @@
 """Trainer's arguments against the real transformers, and a real Trainer that trains with GenericAdam."""
 
 import inspect
+import json
 import os
 import types
 from fractions import Fraction
@@ -16,6 +17,8 @@ from generic_adam import Setting, bound, certify  # noqa: E402
 from generic_adam.adapters.plain import read_trainer  # noqa: E402
 from generic_adam.adapters.schedulers import TRANSFORMERS  # noqa: E402
 from generic_adam.adapters.torch import read  # noqa: E402
+from generic_adam.answers.json import summary  # noqa: E402
+from generic_adam.cli import main  # noqa: E402
 from generic_adam.errors import OptimizerError  # noqa: E402
 from generic_adam.methods import Clipping, HeavyBall, Method, adam  # noqa: E402
 from generic_adam.schedules import Opaque  # noqa: E402
@@ -344,6 +347,21 @@ def test_trainer_trains_with_generic_adam(tmp_path):
     certificate = certify(optimizer, scheduler)
     assert certificate.verdict == "certified"
     assert certificate.method == method
+
+
+@pytest.mark.parametrize("steps", [TOTAL, 30_000])
+def test_certify_has_the_answer_of_the_command(tmp_path, capsys, steps):
+    given = arguments(tmp_path, max_steps=steps, weight_decay=0.1)
+    (tmp_path / "run.json").write_text(given.to_json_string(), encoding="utf-8")
+    main(["check", "--config", str(tmp_path / "run.json"), "--json"])
+    told, certificate = json.loads(capsys.readouterr().out), certify(given)
+    assert summary(certificate) == told
+    assert {"gradient_norm": 1.0, "weights_bound": 1.0}.items() <= told["assumed"].items()
+    assert certificate.setting.facts["gradient_norm"].source == "assumed"
+    assert "Assumed" in certificate.text
+    # Facts that are given are not assumed.
+    known = certify(given, setting=Setting(gradient_norm=0.5, weights_bound=2.0)).setting.facts
+    assert {known[one].source for one in ("gradient_norm", "weights_bound")} == {"given"}
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)

@@ -15,7 +15,6 @@ import generic_adam as ga
 from generic_adam.adapters import read
 from generic_adam.errors import OptimizerError
 from generic_adam.optax import generic_adam, scale_by_generic_adam
-from generic_adam.optax.contrib import adashift, padam
 from generic_adam.schedules import has_callable
 from tests import steps
 from tests.steps import START, gradient
@@ -51,7 +50,6 @@ SOLVERS = {
     "decay inside": optax.chain(optax.add_decayed_weights(0.2), optax.adam(0.05)),
     "generic_adam": generic_adam("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)", eps=1e-3),
     "generic_adam, corrected": generic_adam(0.05, 0.9, "1 - 1/(t+1)", initial_v=0.0, bias_correction=True),
-    "padam": padam("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)", partial=0.25),
     "scale_by_generic_adam": optax.chain(
         scale_by_generic_adam(0.9, 0.99),
         optax.add_decayed_weights(0.1),
@@ -158,7 +156,6 @@ REFUSED = {
     "scheduled b1": optax.inject_hyperparams(optax.adam)(learning_rate=1e-3, b1=optax.linear_schedule(0.8, 0.9, 10)),
     "scheduled decay": optax.adamw(1e-3, weight_decay=optax.constant_schedule(0.1)),
     "a partial function": optax.GradientTransformation(lambda _: None, functools.partial(max, 1)),
-    "adashift": adashift(1e-3),
     "not Optax's": optax.chain(scale_by_adam(0.9, 0.999, 1e-8, 0.0), optax.scale(-0.1)),
     # The same links in another order are another algorithm, which no field says.
     "momentum, then Adam": optax.chain(optax.trace(0.9), optax.adam(0.1)),

@@ -140,32 +140,6 @@ def test_a_gradient_whose_square_underflows_makes_no_leap(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_an_overflowed_second_moment_comes_back(path: str) -> None:
-    x = torch.nn.Parameter(torch.zeros(3))
-    optimizer = GenericAdam([x], lr=0.01, theta=0.9, **PATHS[path])
-    steps(optimizer, x, [torch.tensor([1e30, 1.0, 1.0])])
-    assert torch.isinf(optimizer.state[x]["exp_avg_sq"][0])
-    still = x[0].item()
-    steps(optimizer, x, [torch.ones(3)], repeat=1_000)
-    # In exact arithmetic v would be about 1e13 after 1,000 steps more: no visible step either.
-    assert x[0].item() == pytest.approx(still, abs=1e-6)
-    steps(optimizer, x, [torch.ones(3)], repeat=2_000)
-    assert torch.isfinite(optimizer.state[x]["exp_avg_sq"]).all()
-    assert x[0].item() < still - 1.0
-
-
-def test_a_huge_momentum_is_waited_for() -> None:
-    # v would become finite at t = 1024, while m is still 1e30: the step would be 1e30 / 1.8e19.
-    x = torch.nn.Parameter(torch.zeros(1))
-    optimizer = GenericAdam([x], lr=0.01, theta=0.9)
-    steps(optimizer, x, [torch.ones(1)], repeat=1_020)
-    before = x.item()
-    steps(optimizer, x, [torch.full((1,), 1e30)], repeat=4)
-    steps(optimizer, x, [torch.ones(1)], repeat=10)
-    assert x.item() == pytest.approx(before, abs=1e-6)
-
-
-@pytest.mark.parametrize("path", PATHS)
 def test_amsgrad_keeps_an_overflow_as_its_maximum(path: str) -> None:
     x = torch.nn.Parameter(torch.zeros(2))
     optimizer = AMSGrad([x], lr=0.01, theta=0.9, **PATHS[path])
@@ -173,14 +147,6 @@ def test_amsgrad_keeps_an_overflow_as_its_maximum(path: str) -> None:
     steps(optimizer, x, [torch.ones(2)], repeat=1_100)
     assert_finite_parameters(x)
     assert torch.isinf(optimizer.state[x]["max_exp_avg_sq"][0])
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_theta_zero_forgets_an_overflow(path: str) -> None:
-    x = torch.nn.Parameter(torch.zeros(1))
-    optimizer = GenericAdam([x], lr=0.01, beta=0.0, theta="0.9 if t < 2 else 0", **PATHS[path])
-    steps(optimizer, x, [torch.full((1,), 1e30), torch.ones(1)])
-    assert x.item() == pytest.approx(-0.01)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -12,8 +12,7 @@ import pytest
 from generic_adam import reference
 from generic_adam.methods import Method
 from generic_adam.optax import as_optax_schedule, generic_adam, scale_by_generic_adam
-from generic_adam.optax.coefficients import RunningSchedules
-from generic_adam.optax.contrib import adashift, padam
+from generic_adam.optax.schedule import RunningSchedules
 from generic_adam.schedules import parse
 
 METHOD = Method("0.1/sqrt(t)", 0.9, "theta_from_weights(t^0.5)")
@@ -93,7 +92,7 @@ def test_grad_through_updates_is_the_derivative() -> None:
         )
 
 
-@pytest.mark.parametrize("make", [generic_adam, padam])
+@pytest.mark.parametrize("make", [generic_adam])
 def test_grad_is_finite_where_v_is_zero(make: Any) -> None:
     solver = make(0.1, 0.9, "1 - 1/t", initial_v=0.0)
 
@@ -200,7 +199,7 @@ def test_complex_parameters_follow_the_modulus() -> None:
     np.testing.assert_allclose(updates[1], real[0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("solver", [generic_adam(0.1), adashift(0.1, keep=1)], ids=["generic_adam", "adashift"])
+@pytest.mark.parametrize("solver", [generic_adam(0.1)])
 def test_a_real_gradient_of_complex_parameters_keeps_the_imaginary_part_of_m(solver: Any) -> None:
     x = jnp.zeros(1, jnp.complex64)
     _, state = solver.update(jnp.array([1 + 1j]), solver.init(x))

@@ -11,7 +11,6 @@ import pytest
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import Algorithm, MethodError, adaema
 from generic_adam.optax import generic_adam, scale_by_generic_adam
-from generic_adam.optax.contrib import adashift, padam
 from generic_adam.schedules import ScheduleError
 
 SOLVERS = {
@@ -19,8 +18,6 @@ SOLVERS = {
     "corrected": generic_adam(0.1, 0.9, 0.999, initial_v=0.0, bias_correction=True),
     "theta 0.9": generic_adam(0.1, 0.9, 0.9),
     "without eps": generic_adam(0.1, 0.9, "1 - 1/t", initial_v=0.0, eps=0.0),
-    "padam": padam(0.1, 0.9, 0.999, initial_v=0.0),
-    "adashift": adashift(0.1, keep=2),
 }
 
 
@@ -126,13 +123,11 @@ def test_float32_parameters_stay_so_in_double_precision() -> None:
     ("make", "error", "message"),
     [
         (lambda: generic_adam(adaema(), 0.9), OptimizerError, "a method brings its own beta and theta"),
-        (lambda: padam(adaema(), theta=0.9), OptimizerError, "a method brings its own beta and theta"),
         (
             lambda: generic_adam(Algorithm(adaema(), running_maximum=True)),
             OptimizerError,
             "does not run this algorithm: v_t is replaced by its running maximum",
         ),
-        (lambda: padam(Algorithm(adaema())), OptimizerError, "expected an algorithm with running_maximum=True"),
         (lambda: generic_adam(0.1, 1.0, 0.9), MethodError, "beta: expected 0 <= beta_t < 1"),
         (lambda: generic_adam(-0.1, 0.9, 0.9), MethodError, "alpha: expected"),
         (lambda: generic_adam("1/(t", 0.9, 0.9), OptimizerError, "alpha: "),
@@ -148,8 +143,6 @@ def test_float32_parameters_stay_so_in_double_precision() -> None:
             "alpha: expected one number, got an array",
         ),
         (lambda: scale_by_generic_adam(0.9, 2.0), MethodError, "theta: expected 0 <= theta_t < 1"),
-        (lambda: padam(0.1, 0.9, 0.9, partial=0.75), OptimizerError, "partial is 0.75; expected"),
-        (lambda: padam(0.1, partial="1/8"), OptimizerError, "partial is '1/8'; expected 0 < partial <= 1/2"),
         (lambda: generic_adam(0.1, initial_v="0"), OptimizerError, "initial_v is '0'; expected a finite"),
         (lambda: generic_adam(np.array(-0.1)), MethodError, "alpha: expected a finite number > 0"),
         (
@@ -162,9 +155,6 @@ def test_float32_parameters_stay_so_in_double_precision() -> None:
             OptimizerError,
             "mu_dtype is bfloat16; expected one that holds an average of complex64",
         ),
-        (lambda: adashift(0.1, keep=0), OptimizerError, "keep is 0; expected"),
-        (lambda: adashift(0.1, keep=2.5), OptimizerError, "keep is 2.5; expected a whole number >= 1"),
-        (lambda: adashift(0.1, theta=1.0), OptimizerError, "theta is 1.0; expected"),
         (
             lambda: generic_adam(0.1, 0.9, 0.9).init({"n": jnp.arange(3)}),
             OptimizerError,

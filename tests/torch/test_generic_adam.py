@@ -15,7 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from generic_adam import certify, methods, reference
 from generic_adam.errors import ScheduleError
 from generic_adam.methods import Algorithm, Method
-from generic_adam.schedules import bias_correction, sqrt
+from generic_adam.schedules import bias_correction, sqrt, theta_from_weights
 from generic_adam.torch import AdaShift, AMSGrad, GenericAdam, OptimizerError, Padam, WeightedAdaEMA
 from generic_adam.torch.kernels import form
 from generic_adam.torch.rules import UnsupportedError
@@ -511,14 +511,15 @@ def test_capturing_a_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_weighted_groups() -> None:
     x, y = parameter(4), parameter(4)
-    optimizer = WeightedAdaEMA([{"params": [x]}, {"params": [y], "weights": "t", "initial_weight": 3}], lr=0.1)
+    theta = theta_from_weights("t", 3)
+    optimizer = WeightedAdaEMA([{"params": [x]}, {"params": [y], "theta": theta}], lr=0.1)
     steps(optimizer, [x, y], 1, 20)
     trajectory = reference.weighted_adaema(
         0.1, 0.9, "t", lambda z, t: np.cos(z * t), parameter(4).detach().numpy(), 20, initial=3.0
     )
     np.testing.assert_allclose(y.detach().numpy(), trajectory.points[-1], rtol=1e-11)
-    with pytest.raises(OptimizerError, match="weights stand for theta"):
-        optimizer.add_param_group({"params": [parameter(2)], "weights": "t", "theta": 0.9})
+    with pytest.raises(OptimizerError, match="a group has no weights of its own"):
+        optimizer.add_param_group({"params": [parameter(2)], "weights": "t"})
     optimizer.add_param_group({"params": [parameter(2)], "betas": (0.5, None)})
     assert optimizer.param_groups[-1]["betas"] == (0.5, optimizer.param_groups[0]["theta"])
 

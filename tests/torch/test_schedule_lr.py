@@ -5,10 +5,10 @@ import io
 import numpy as np
 import pytest
 import torch
-from torch.optim.lr_scheduler import ConstantLR, LambdaLR, SequentialLR
+from torch.optim.lr_scheduler import ConstantLR, SequentialLR
 
 from generic_adam.schedules import ScheduleError, parse
-from generic_adam.torch import GenericAdam, ScheduleFactor, ScheduleLR
+from generic_adam.torch import GenericAdam, ScheduleLR
 
 
 def sgd(groups=1):
@@ -83,12 +83,6 @@ def test_inside_sequential_lr_it_starts_at_u_1():
     optimizer = sgd()
     scheduler = SequentialLR(optimizer, [ConstantLR(optimizer, 0.5, 100), ScheduleLR(optimizer, "1/t")], [3])
     np.testing.assert_allclose(run(optimizer, scheduler, 6)[:, 0], [4.5, 4.5, 4.5, 1, 1 / 2, 1 / 3])
-
-
-def test_a_factor_for_lambda_lr():
-    optimizer = sgd()
-    rates = run(optimizer, LambdaLR(optimizer, ScheduleFactor("1/t")), 4)
-    np.testing.assert_allclose(rates[:, 0], [9, 9 / 2, 3, 9 / 4])
 
 
 def test_bad_arguments_are_one_line():

@@ -220,11 +220,10 @@ def test_options_that_change_between_steps_count(change: dict[str, object]) -> N
 def test_empty_parameters_alone() -> None:
     x = torch.nn.Parameter(torch.zeros(0, 3))
     optimizer = GenericAdam([x], lr=0.1)
-    optimizer.param_groups[0]["step"] = 1022
     x.grad = torch.zeros(0, 3)
     optimizer.step()
     optimizer.step()
-    assert optimizer.param_groups[0]["step"] == 1024
+    assert optimizer.param_groups[0]["step"] == 2
 
 
 def test_data_that_was_swapped_is_what_moves() -> None:
@@ -290,8 +289,6 @@ def test_no_large_temporary_on_the_fused_path(dtype: torch.dtype) -> None:
     x.grad = torch.randn(2_000_000).to(dtype)
     optimizer = GenericAdam([x], lr="0.1/sqrt(t)", theta="1 - 1/(t+1)")
     optimizer.step()
-    # With the look for overflowed second moments among the steps.
-    optimizer.param_groups[0]["step"] = 1022
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         optimizer.step()
         optimizer.step()

@@ -34,7 +34,6 @@ from generic_adam.schedules.work import Work, allow, poll
 
 with from_extra("torch"):
     import torch
-    from torch.optim.lr_scheduler import ReduceLROnPlateau
 
     from generic_adam.torch.compat import hooks_after, hooks_before
 
@@ -216,10 +215,9 @@ def scheduled_rates(scheduler: Any, optimizer: torch.optim.Optimizer, every: int
             if callable(getattr(type(part), name, None)):
                 said = "has been replaced by another function; expected a scheduler as its class makes it"
                 raise OptimizerError(f"{type(part).__name__}.{name} {said}")
-    if type(scheduler) is ReduceLROnPlateau:
-        return [_on_plateau(scheduler, group) for group in groups]
     if _asks_for_data(getattr(scheduler, "lr_scheduler", scheduler)):  # timm's has torch's inside
-        raise OptimizerError(f"{type(scheduler).__name__} depends on the data: there is no sequence to read")
+        said = "there is no sequence to read; expected the optimizer alone, whose present rate is then read"
+        raise OptimizerError(f"{type(scheduler).__name__} depends on the data: {said}")
     clock, replay = Clock(_pace(scheduler, every)), Replay(scheduler, optimizer)
     return [_rates_of_group(scheduler, group, clock, replay) for group in groups]
 
@@ -287,39 +285,16 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay) ->
         pass
     # The copy starts where the scheduler is now: only one that has not been stepped shows its beginning.
     if replay.taken:
-        raise _stepped(name, replay.taken)
+        raise OptimizerError(
+            f"{name} has been stepped {replay.taken} times and its earlier learning rates cannot be told from its "
+            "state; expected a scheduler that has not been stepped yet"
+        )
     if Replay(scheduler, scheduler.optimizer).beginning(group) != replay.beginning(group):
         said = "gives other learning rates when it is asked again; expected rates that depend on the step alone"
         raise OptimizerError(f"{name} {said}")
     beta = replay.sequence(group, 1, clock) if moves else None
     said = f"{name} has no known closed form: its learning rates were read off a copy of it, step by step"
     return Rates(replay.sequence(group, 0, clock), beta, notes=(said,))
-
-
-def _stepped(name: str, taken: int) -> OptimizerError:
-    return OptimizerError(
-        f"{name} has been stepped {taken} times and its earlier learning rates cannot be told from its "
-        "state; expected a scheduler that has not been stepped yet"
-    )
-
-
-def _on_plateau(scheduler: Any, group: int) -> Rates:
-    """ReduceLROnPlateau: no sequence until the losses are known, but bounds that hold whatever they are."""
-    if scheduler.last_epoch > 0:
-        raise _stepped(type(scheduler).__name__, scheduler.last_epoch)
-    now = float(scheduler.optimizer.param_groups[group]["lr"])
-    # A reduction is made only where it lowers the rate by more than eps, so the rate before it was above
-    # eps / (1 - factor), and the one after it is above factor times that.
-    floor = scheduler.eps * scheduler.factor / (1 - scheduler.factor)
-    # A group that was added after the scheduler had been made has no least rate of its own yet.
-    least = float(scheduler.min_lrs[group]) if group < len(scheduler.min_lrs) else 0.0
-    lowest = min(now, max(least, floor))
-    held = tree.Opaque(lambda _t: now, "ReduceLROnPlateau, as if no plateau came")
-    said = (
-        "ReduceLROnPlateau depends on the data: its rate is evaluated here as if no plateau came; what is "
-        f"decided for every t rests only on {lowest:.3g} <= lr <= {now:.3g}"
-    )
-    return Rates(tree.Bounded(held, lowest, now), notes=(said,))
 
 
 class Replay:

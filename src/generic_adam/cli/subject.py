@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
     from generic_adam.schedules import Schedule
 
-_FINE_TUNING = 20_000
-"""Steps up to which a Trainer's run is taken for fine-tuning, unless --setting says otherwise."""
 _SHAPES = ("constant", "cosine", "linear", "inverse-sqrt", "wsd", "1-sqrt")  # `shapes.DECAYS`, imported late
 _OF_THE_RUN = {"horizon", "epochs", "examples", "batch"}
 _MULTIPLES = {"k": 1_000, "m": 1_000_000}
@@ -229,10 +227,12 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
             found = named(given["name"]) if is_recipe else recipe(given["recipe"]).algorithm
     else:
         found = _written(given, steps)
-    if "learning_rate" in used and found.horizon is not None and found.horizon <= _FINE_TUNING:
-        setting = setting.with_assumed(loss="finetune")  # Trainer's key
     if steps is not None:
         found = replace(found, horizon=steps, others=[replace(one, horizon=steps) for one in found.others])
+    if framework == "trainer":
+        from generic_adam.theorems.certificate import fine_tuned
+
+        setting = fine_tuned(found, setting)
     typed = given if given["horizon"] is None else {**given, "horizon": str(steps)}
     return Subject(found, setting, tuple(used), _typed(typed), framework)
 

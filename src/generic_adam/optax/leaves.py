@@ -52,11 +52,10 @@ def quotient(numerator: jax.Array, denominator: jax.Array) -> jax.Array:
     return jnp.where(zero, 0, numerator / jnp.where(zero, 1, denominator))
 
 
-def root(value: jax.Array, power: ArrayLike | None = None) -> jax.Array:
-    """Take the square root, or a power; its derivative at 0 is 0 and not infinity, so that gradients flow."""
+def root(value: jax.Array) -> jax.Array:
+    """Take the square root; its derivative at 0 is 0 and not infinity, so that gradients flow."""
     zero = value == 0
-    base = jnp.where(zero, 1, value)
-    return jnp.where(zero, 0, jnp.sqrt(base) if power is None else base ** jnp.asarray(power, value.dtype))
+    return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, value)))
 
 
 def narrowed(value: jax.Array, dtype: DTypeLike) -> jax.Array:

@@ -1,10 +1,8 @@
 """Generic Adam as a gradient transformation: Algorithm 1 over a pytree, every number from its schedule."""
 
-import functools
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar, cast
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +13,12 @@ from generic_adam.errors import OptimizerError
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.methods.algorithm import PAPERS_INITIAL_V
 from generic_adam.optax import leaves
-from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum, check_number
+from generic_adam.optax.schedule import CoefficientLike, RunningSchedules, RunningSum, check_number
 
-ADAM = {"beta": 0.9, "theta": 0.999, "initial_v": 0.0, "eps": 1e-8, "bias_correction": True}
+_ADAM = {"beta": 0.9, "theta": 0.999, "initial_v": 0.0, "eps": 1e-8, "bias_correction": True}
 """The options of a learning rate alone: optax.adam's."""
 PAPERS_EPS = 1e-16
-PAPERS = {**ADAM, "initial_v": PAPERS_INITIAL_V, "eps": PAPERS_EPS, "bias_correction": False}
+_PAPERS = {**_ADAM, "initial_v": PAPERS_INITIAL_V, "eps": PAPERS_EPS, "bias_correction": False}
 """The options of a Method alone: Algorithm 1, with an eps for float32, where g^2 underflows."""
 
 
@@ -62,25 +60,9 @@ def scale_by_generic_adam(
         ... )
     """
     settings = {"alpha": 1, "beta": beta, "theta": theta, "eps": eps, "bias_correction": bias_correction}
-    return stepping(ScaleByGenericAdamState, {**settings, "initial_v": initial_v}, 1, mu_dtype)
+    return _stepping({**settings, "initial_v": initial_v}, 1, mu_dtype)
 
 
-_Factory = TypeVar("_Factory", bound=Callable[..., Any])
-
-
-def accepts_old_name(make: _Factory) -> _Factory:
-    """`learning_rate` was called `method_or_alpha`: states of `inject_hyperparams` still say so."""
-
-    @functools.wraps(make)
-    def made(*arguments: Any, **keywords: Any) -> Any:
-        if "method_or_alpha" in keywords:
-            keywords.setdefault("learning_rate", keywords.pop("method_or_alpha"))
-        return make(*arguments, **keywords)
-
-    return cast("_Factory", made)
-
-
-@accepts_old_name
 def generic_adam(
     learning_rate: Method | Algorithm | CoefficientLike,
     beta: CoefficientLike | None = None,
@@ -136,63 +118,50 @@ def generic_adam(
         Zou, Shen, Jie, Zhang, Liu, "A Sufficient Condition for Convergences of Adam and RMSProp", CVPR 2019
     """
     given = {"beta": beta, "theta": theta, "initial_v": initial_v, "eps": eps, "bias_correction": bias_correction}
-    return stepping(ScaleByGenericAdamState, settings_of(learning_rate, ADAM, given), -1, mu_dtype)
-
-
-def settings_of(learning_rate: Any, defaults: dict[str, Any], given: dict[str, Any], *runs: str) -> dict[str, Any]:
-    """alpha and all else by name: of a method or an algorithm, or the defaults; what is given counts more.
-
-    An algorithm may differ from the paper's in v_0, eps and the fields named.
-    """
     chosen = {name: value for name, value in given.items() if value is not None}
     if not isinstance(learning_rate, Method | Algorithm):
-        return {"alpha": learning_rate, **defaults, **chosen}
+        return _stepping({"alpha": learning_rate, **_ADAM, **chosen}, -1, mu_dtype)
     if "beta" in chosen or "theta" in chosen:
         raise OptimizerError("a method brings its own beta and theta; expected none beside it")
     algorithm = as_algorithm(learning_rate)
-    reason = algorithm.beyond("initial_v", "eps", *runs)
+    reason = algorithm.beyond("initial_v", "eps")
     if reason is not None:
         raise OptimizerError(f"this transformation does not run this algorithm: {reason}; chain what else there is")
-    method, eps = algorithm.method, PAPERS_EPS if algorithm is not learning_rate else algorithm.eps
+    method, own_eps = algorithm.method, PAPERS_EPS if algorithm is not learning_rate else algorithm.eps
     sequences = {"alpha": method.alpha, "beta": method.beta, "theta": method.theta}
-    return {**PAPERS, **sequences, "initial_v": algorithm.initial_v, "eps": eps, **chosen}
+    return _stepping({**_PAPERS, **sequences, "initial_v": algorithm.initial_v, "eps": own_eps, **chosen}, -1, mu_dtype)
 
 
-def stepping(
-    State: type[Any],
-    settings: dict[str, Any],
-    sign: int,
-    mu_dtype: DTypeLike | None,
-    power: Any = None,
-) -> optax.GradientTransformationExtraArgs:
-    """Return sign * alpha_t m_t / (sqrt(v_t) + eps_t), or with a power of the largest v so far for the root."""
+def _stepping(settings: dict[str, Any], sign: int, mu_dtype: DTypeLike | None) -> optax.GradientTransformationExtraArgs:
+    """Return the transformation to sign * alpha_t m_t / (sqrt(v_t) + eps_t), each leaf by itself."""
     initial_v = settings.pop("initial_v")
     running = RunningSchedules(**settings)
     check_number("initial_v", initial_v, "a finite number >= 0", lambda v: 0 <= v < math.inf)
 
-    def moments(params: optax.Params) -> tuple[Any, ...]:
-        starts = (initial_v,) if power is None else (initial_v, 0.0)
-        return leaves.first_moments(params, mu_dtype), *(leaves.second_moments(params, v) for v in starts)
+    def init(params: optax.Params) -> ScaleByGenericAdamState:
+        first, second = leaves.first_moments(params, mu_dtype), leaves.second_moments(params, initial_v)
+        return ScaleByGenericAdamState(jnp.zeros([], jnp.int32), first, second, running.start())
 
-    def move(
-        numbers: Any, gradient: jax.Array, m: jax.Array, v: jax.Array, *largest: jax.Array
-    ) -> tuple[jax.Array, ...]:
+    def update(
+        updates: optax.Updates, state: Any, params: optax.Params | None = None, **extra_args: Any
+    ) -> tuple[optax.Updates, Any]:
+        del params, extra_args
+        numbers, sums = running.numbers_at(state.count, state.sums)
+        moved, mu, nu = leaves.map_leaves(partial(move, numbers), updates, state.mu, state.nu)
+        return moved, ScaleByGenericAdamState(optax.safe_increment(state.count), mu, nu, sums)
+
+    def move(numbers: Any, gradient: jax.Array, m: jax.Array, v: jax.Array) -> tuple[jax.Array, ...]:
         g = leaves.held_in_range(gradient.astype(leaves.wider(gradient.dtype, v.dtype)))
         new_m = leaves.averaged(m.astype(g.dtype), g, numbers, "beta")
         new_v = leaves.averaged(v.astype(leaves.real_dtype(g.dtype)), leaves.squared(g), numbers, "theta")
-        above = tuple(jnp.maximum(one.astype(new_v.dtype), new_v) for one in largest)
         step, offset = (jnp.asarray(numbers[name], new_v.dtype) for name in ("alpha", "eps"))
-        moved = sign * step * leaves.quotient(new_m, leaves.root((new_v, *above)[-1], power) + offset)
-        kept = zip((new_m, new_v, *above), (m, v, *largest), strict=True)
-        return leaves.narrowed(moved, gradient.dtype), *(new.astype(old.dtype) for new, old in kept)
+        moved = sign * step * leaves.quotient(new_m, leaves.root(new_v) + offset)
+        return leaves.narrowed(moved, gradient.dtype), new_m.astype(m.dtype), new_v.astype(v.dtype)
 
     def runs() -> tuple[Algorithm, int]:
         alpha, beta, theta, eps = (running.schedules[name] for name in ("alpha", "beta", "theta", "eps"))
         found = Algorithm(Method(alpha, beta, theta), initial_v=float(initial_v), eps=eps, label="GenericAdam")
-        if power is not None:
-            found = replace(found, running_maximum=True, power=float(power), label="Padam")
         return found, sign
 
-    made = running.transformation(State, moments, move)
-    vars(made.update)["runs"] = runs  # for adapters: chains of Optax's keep the function as it is
-    return made
+    vars(update)["runs"] = runs  # for adapters: chains of Optax's keep the function as it is
+    return optax.GradientTransformationExtraArgs(init, update)

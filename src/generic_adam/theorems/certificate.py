@@ -246,6 +246,10 @@ def _has_callable(x: Algorithm) -> bool:
     return any(map(has_callable, (x.method.alpha, x.method.beta, x.method.theta, x.eps, x.decay, *ahead)))
 
 
+FINE_TUNING = 20_000
+"""Steps up to which a run of Trainer's is taken for fine-tuning."""
+
+
 def usual(x: Algorithm, setting: Setting) -> Setting:
     """Return the setting with what most runs meet assumed where nothing is known: idle clipping, weights within 1."""
     known, assumed = setting.completed(), dict[str, float]()
@@ -259,6 +263,12 @@ def usual(x: Algorithm, setting: Setting) -> Setting:
         if part.decay != NOTHING or part.scaled:
             assumed["weights_bound"] = 1.0
     return setting.with_assumed(**assumed)
+
+
+def fine_tuned(x: Algorithm, setting: Setting) -> Setting:
+    """Return the setting of a run of Trainer's: fine-tuning is assumed where it is short and nothing is known."""
+    is_short = x.horizon is not None and x.horizon <= FINE_TUNING
+    return setting.with_assumed(loss="finetune") if is_short else setting
 
 
 def reading(x: Algorithm, steps: int, setting: Setting, theorem: Theorem | None = None) -> HorizonAnswer:

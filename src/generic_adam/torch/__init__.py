@@ -8,7 +8,7 @@ from generic_adam.extras import from_extra
 with from_extra("torch"):
     from generic_adam.torch.contrib import AdaShift, AdaUSM, Padam
     from generic_adam.torch.generic_adam import AMSGrad, GenericAdam, WeightedAdaEMA
-    from generic_adam.torch.schedule_lr import ScheduleFactor, ScheduleLR
+    from generic_adam.torch.schedule_lr import ScheduleLR
 
 if TYPE_CHECKING:
     from generic_adam.watch.watch import Watch
@@ -20,7 +20,6 @@ __all__ = [
     "GenericAdam",
     "OptimizerError",
     "Padam",
-    "ScheduleFactor",
     "ScheduleLR",
     "Watch",
     "WeightedAdaEMA",

@@ -16,7 +16,6 @@ from generic_adam.torch.rules import Rule
 from generic_adam.torch.tensors import State
 
 CORRECTIONS = ("beta_correction", "theta_correction")
-_LARGEST = "largest_step"
 
 
 @dataclass(slots=True)
@@ -28,20 +27,18 @@ class _Kept:
 
 def keep(state_dict: Mapping[str, Any], present: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a state_dict of this form, its state kept from torch's casts until `release`; else raise."""
-    form = {"state": Mapping, "param_groups": (list, tuple)}
-    if not all(isinstance(state_dict.get(key), kind) for key, kind in form.items()):
+    groups = state_dict.get("param_groups")
+    if not isinstance(state_dict.get("state"), Mapping) or not isinstance(groups, (list, tuple)):
         raise OptimizerError("expected a state_dict with 'state' and 'param_groups'")
-    groups = state_dict["param_groups"]
     if len(groups) != len(present):
         raise OptimizerError(f"the saved state has {len(groups)} parameter groups; expected {len(present)}")
     known = set()
     for index, (group, before) in enumerate(zip(groups, present, strict=True)):
-        where = f"group {index} of the saved state"
-        if not isinstance(group, Mapping) or not all(isinstance(key, str) for key in group):
-            raise OptimizerError(f"{where} is {rules.shown(group)}; expected options by name")
-        indices = group.get("params")
+        where, indices = f"group {index} of the saved state", group.get("params") if _has_names(group) else None
         if not isinstance(indices, (list, tuple)) or not all(isinstance(one, (int, str)) for one in indices):
-            raise OptimizerError(f"the params of {where} are {rules.shown(indices)}; expected a list of indices")
+            raise OptimizerError(
+                f"{where} is {rules.shown(group)}; expected options by name, and indices as its params"
+            )
         if len(indices) != len(before["params"]):
             raise OptimizerError(
                 f"{where} has {len(indices)} parameters; expected {len(before['params'])}, as this optimizer"
@@ -50,10 +47,14 @@ def keep(state_dict: Mapping[str, Any], present: list[dict[str, Any]]) -> dict[s
     kept = dict(state_dict["state"])
     for index in known & kept.keys():
         moments = kept[index]
-        if not isinstance(moments, Mapping) or not all(isinstance(key, str) for key in moments):
+        if not _has_names(moments):
             raise OptimizerError(f"the saved state of parameter {index} is {rules.shown(moments)}; expected names")
         kept[index] = {key: _Kept(value) for key, value in moments.items()}
     return {**state_dict, "state": kept}
+
+
+def _has_names(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
 
 
 def release(state: Mapping[Any, Any]) -> None:
@@ -90,32 +91,22 @@ def hand_down(state: dict[str, Any], key: str, names: tuple[str, ...]) -> None:
             moments.update({"step": group.get("step"), **dict(zip(names, shared, strict=True)), **moments})
 
 
-def mark(state_dict: Mapping[str, Any]) -> None:
-    """Note in each saved group the largest of its step counts, which torch's Adam keeps and leaves behind."""
-    for group in state_dict["param_groups"]:
-        group[_LARGEST] = _largest_step(state_dict["state"], group)
+def is_of_adam(state: Mapping[str, Any]) -> bool:
+    """Return whether a saved state is of torch.optim.Adam or AdamW.
 
-
-def _largest_step(state: Mapping[Any, Any], group: Mapping[str, Any]) -> float:
-    steps = [rules.number(state[one].get("step", 0)) for one in group["params"] if state.get(one)]
-    return max((float(step) for step in steps if rules.is_number(step)), default=0.0)
-
-
-def take_if_of_adam(state: dict[str, Any]) -> bool:
-    """Return whether a saved state is of torch.optim.Adam or AdamW, and take our mark off its groups.
-
-    They keep what they do not know. So a state may have all of our keys and be theirs, if they have taken steps since.
+    They keep keys that they do not know. So a state may have all of ours and be theirs, if they have taken steps since:
+    a parameter's count is then above that of its group, which they leave as it was.
     """
-    groups, ours = state["param_groups"], True
-    for group in groups:
-        largest = group.pop(_LARGEST, None)
-        steps = [state["state"][one].get("step") for one in group["params"] if state["state"].get(one)]
-        # Before there was a mark, our own step counts were plain numbers.
-        unmarked = largest is None and any(isinstance(step, Tensor) for step in steps)
-        ours = ours and "initial_v" in group and not unmarked
-        if largest is not None:  # which is anybody's, a file may hold what cannot be compared
-            ours = ours and rules.is_number(largest) and largest == _largest_step(state["state"], group)
-    return not ours and all({"betas", "amsgrad"} <= group.keys() for group in groups)
+
+    def is_ours(group: Mapping[str, Any]) -> bool:
+        counts = [
+            rules.number(state["state"][one].get("step", 0)) for one in group["params"] if state["state"].get(one)
+        ]
+        known = [rules.number(group.get("step")), *counts]
+        return "initial_v" in group and not (all(map(rules.is_number, known)) and max(known) > known[0])
+
+    groups = state["param_groups"]
+    return not all(map(is_ours, groups)) and all({"betas", "amsgrad"} <= group.keys() for group in groups)
 
 
 def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None:

@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from torch.optim.optimizer import ParamsT
 
 from generic_adam.errors import OptimizerError
 from generic_adam.torch import checkpoint, rules
-from generic_adam.torch.generic_adam import PAPERS, GenericAdam, SequencesAndOptions, pair
+from generic_adam.torch.generic_adam import PAPERS, GenericAdam, pair
 from generic_adam.torch.kernels import Kernel, Lists, Numbers, Step, smallest
 from generic_adam.torch.rules import LEARNING_RATE, MOMENTUM, SECOND_MOMENT, Coefficient, Rule, UnsupportedError, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
@@ -55,11 +55,10 @@ class Padam(GenericAdam):
         betas: tuple[Value, Value] | None = None,
         *,
         partial: float = 0.125,
-        **options: Unpack[SequencesAndOptions],
+        **options: Any,
     ) -> None:
         self._more_options = {"partial": partial}
-        given: SequencesAndOptions = {"amsgrad": True, **PAPERS, **options}
-        super().__init__(params, lr, betas, **given)
+        super().__init__(params, lr, betas, **{"amsgrad": True, **PAPERS, **options})
 
 
 class AdaShift(ScheduledOptimizer):
@@ -160,8 +159,7 @@ class AdaShift(ScheduledOptimizer):
         torch._foreach_copy_(slots, gradients)
         if count < keep:
             return
-        # 0 * inf would be nan where v has overflowed.
-        torch._foreach_mul_(seconds, theta) if theta else torch._foreach_zero_(seconds)
+        torch._foreach_mul_(seconds, theta)
         if group["reduction"] == "max":  # an empty tensor has no maximum
             olds = [old.max() if old.numel() else old.new_zeros(()) for old in olds]
         torch._foreach_add_(seconds, olds, alpha=one_minus_theta)
@@ -269,8 +267,7 @@ class AdaUSM(ScheduledOptimizer):
                     g.div_(step.grad_scale)
                 if step.decay:
                     x.mul_(1.0 - step.decay)
-                mean.mul_(step.theta) if step.theta else mean.zero_()
-                mean.addcmul_(g, g, value=step.one_minus_theta)
+                mean.mul_(step.theta).addcmul_(g, g, value=step.one_minus_theta)
                 # x + m + lambda (m - m_before), with m_before taken off first.
                 if interpolation:
                     x.sub_(m, alpha=interpolation)

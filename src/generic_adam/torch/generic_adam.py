@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import sqrt as _sqrt
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from generic_adam.methods.method import Method, ScheduleLike
 from generic_adam.schedules import Schedule, as_schedule, sqrt, theta_from_weights
 from generic_adam.torch import checkpoint, compat, kernels, rules
 from generic_adam.torch.checkpoint import one_minus_power
-from generic_adam.torch.kernels import CLOSE_TO_ONE, SPACING, STEPS_BETWEEN_LOOKS, Kernel, fused
+from generic_adam.torch.kernels import CLOSE_TO_ONE, SPACING, Kernel, fused
 from generic_adam.torch.rules import Coefficient, Rule, UnsupportedError, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
 from generic_adam.torch.tensors import Bucket, Moment, State, state_dtype
@@ -30,34 +30,9 @@ _ROUNDING = 1.5 * 2.0**52 * SPACING
 _SMALLEST = kernels.smallest(torch.float32)
 
 
-class Options(TypedDict, total=False):
-    """Options of every form of Generic Adam beside its sequences."""
-
-    initial_v: float
-    eps: Value
-    weight_decay: Value
-    amsgrad: bool
-    decoupled_weight_decay: bool
-    momentum_weight: Value
-    gradient_weight: Value
-    heavy_ball: float
-    rate_inside: bool
-    maximize: bool
-    bias_correction: bool | Literal["torch"]
-    foreach: bool | None
-    fused: bool | None
-
-
-class SequencesAndOptions(Options, total=False):
-    """The same with the sequences beside the learning rate."""
-
-    beta: Value
-    theta: Value
-
-
 PAPERS_EPS = 1e-16
 """The eps added to the root where the paper adds nothing; see GenericAdam.from_method."""
-PAPERS: Options = {"initial_v": PAPERS_INITIAL_V, "eps": PAPERS_EPS, "bias_correction": False}
+PAPERS: dict[str, Any] = {"initial_v": PAPERS_INITIAL_V, "eps": PAPERS_EPS, "bias_correction": False}
 
 
 class GenericAdam(ScheduledOptimizer):
@@ -91,7 +66,7 @@ class GenericAdam(ScheduledOptimizer):
 
     The state is two tensors a parameter (three with AMSGrad), in float32 for half-precision parameters, under the names
     that torch.optim.Adam uses: state_dicts go both ways. Gradients with abs(g) up to half the largest number of their
-    type leave everything finite, whatever their squares do; see :func:`generic_adam.torch.kernels.revive`.
+    type leave the weights finite; where a square overflows, the weight stays where it is from then on, as in torch.
 
     Not supported, each with an error that says so: sparse gradients, capturable and differentiable steps.
 
@@ -193,7 +168,7 @@ class GenericAdam(ScheduledOptimizer):
         self.defaults["betas"] = (self.defaults["beta"], self.defaults["theta"])
 
     @classmethod
-    def from_method(cls, params: ParamsT, method: Method | Algorithm, **others: Unpack[Options]) -> Self:
+    def from_method(cls, params: ParamsT, method: Method | Algorithm, **others: Any) -> Self:
         """Make the optimizer that runs a method as the paper has it, or an algorithm as its fields say.
 
         A Method alone means Algorithm 1: v_0 = 1e-8, no bias correction beside what alpha_t contains, and
@@ -383,19 +358,11 @@ class GenericAdam(ScheduledOptimizer):
             # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
             if added < _SMALLEST:
                 added = max(added, kernels.smallest(bucket.dtype))
-            if (plan.step + 1) % STEPS_BETWEEN_LOOKS == 0 and not group["amsgrad"]:
-                kernels.revive(*bucket.lists[2:4])
             others = (decay, added, group["maximize"], self.__dict__.get("grad_scale"), l2, of_momentum, of_gradient)
             bucket.kernel(bucket.lists, (alpha, beta, held, one_minus_beta, one_minus_held, *others))
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state in plain types, which ``torch.load(weights_only=True)`` and torch.optim.AdamW read."""
-        result = super().state_dict()
-        checkpoint.mark(result)
-        return result
-
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
-        if checkpoint.take_if_of_adam(state):
+        if checkpoint.is_of_adam(state):
             checkpoint.translate_adam(state, present)
         checkpoint.hand_down(state, "bias_corrections", checkpoint.CORRECTIONS)
         super()._check_loaded(state, present)
@@ -413,7 +380,7 @@ class WeightedAdaEMA(GenericAdam):
     of the paper. It starts as the paper does: v_0 > 0, and no bias correction.
 
     Args:
-        params: the parameters, or groups of them; a group may have its own `weights`.
+        params: the parameters, or groups of them, which have the same weights.
         lr: the base learning rate alpha_t.
         beta: the momentum parameter beta_t.
         weights: w_t > 0, a number, text, schedule or callable of t.
@@ -438,28 +405,30 @@ class WeightedAdaEMA(GenericAdam):
         *,
         betas: tuple[Value, None] | None = None,
         initial_weight: float = 1.0,
-        **options: Unpack[Options],
+        **options: Any,
     ) -> None:
         beta, theta = _separate_betas({"beta": beta, "betas": betas})
         if theta is not None:
             raise OptimizerError(f"betas is {betas!r}; expected (beta, None): the weights stand for theta")
-        given: Options = {**PAPERS, **options}
-        super().__init__(params, lr, beta=beta, theta=_theta(weights, initial_weight), **given)
+        if not rules.is_number(initial_weight) or not initial_weight > 0:
+            raise OptimizerError(f"initial_weight is {initial_weight!r}; expected a number > 0")
+        try:
+            theta = theta_from_weights(weights, float(initial_weight))
+        except ScheduleError as error:
+            raise OptimizerError(f"weights: {error}") from error
+        super().__init__(params, lr, beta=beta, theta=theta, **{**PAPERS, **options})
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add parameters; a group's own `weights`, with `initial_weight` (1 if not given), make its theta."""
-        own = param_group.keys() & {"weights", "initial_weight"} if isinstance(param_group, dict) else ()
-        if own:
-            if "weights" not in own or "theta" in param_group or "betas" in param_group:
-                raise OptimizerError("a group's initial_weight goes with weights, and weights stand for theta")
-            theta = _theta(param_group["weights"], param_group.get("initial_weight", 1.0))
-            param_group = {key: value for key, value in param_group.items() if key not in own}
-            param_group["theta"] = theta
+        """Add parameters; their weights are those of the optimizer."""
+        if isinstance(param_group, dict) and param_group.keys() & {"weights", "initial_weight"}:
+            raise OptimizerError(
+                "a group has no weights of its own; expected its theta, by theta_from_weights(weights)"
+            )
         super().add_param_group(param_group)
 
     @classmethod
-    def from_method(cls, params: ParamsT, method: Method | Algorithm, **others: Unpack[Options]) -> Self:
-        """Not from a method, which has a theta and no weights: always an OptimizerError."""
+    def from_method(cls, params: ParamsT, method: Method | Algorithm, **others: Any) -> Self:
+        """Raise an OptimizerError, as a method has a theta and no weights."""
         del params, method, others
         raise OptimizerError(
             "a method has a theta in place of weights: use GenericAdam.from_method, the same algorithm"
@@ -484,10 +453,9 @@ class AMSGrad(GenericAdam):
         params: ParamsT,
         lr: Value = 1e-3,
         betas: tuple[Value, Value] | None = None,
-        **options: Unpack[SequencesAndOptions],
+        **options: Any,
     ) -> None:
-        given: SequencesAndOptions = {"amsgrad": True, **PAPERS, **options}
-        super().__init__(params, lr, betas, **given)
+        super().__init__(params, lr, betas, **{"amsgrad": True, **PAPERS, **options})
 
 
 def pair(betas: Any) -> tuple[Any, Any]:
@@ -525,12 +493,3 @@ def _refuse_as_torch(lr: Any, betas: Any, foreach: bool | None) -> None:
             )
     if any(isinstance(one, Tensor) for one in both) and any(map(rules.is_number, both)):
         raise OptimizerError(f"betas is {rules.shown(betas)}; expected both as numbers or both as tensors")
-
-
-def _theta(weights: ScheduleLike, initial_weight: float) -> Schedule:
-    if not rules.is_number(initial_weight) or not initial_weight > 0:
-        raise OptimizerError(f"initial_weight is {initial_weight!r}; expected a number > 0")
-    try:
-        return theta_from_weights(weights, float(initial_weight))
-    except ScheduleError as error:
-        raise OptimizerError(f"weights: {error}") from error

@@ -15,7 +15,7 @@ Every tensor of one call has the same dtype and device, and the tensors of one p
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -32,10 +32,6 @@ BELOW_ONE = 1.0 - 2.0**-53
 CLOSE_TO_ONE = 1.0 - 2.0**-10
 # The spacing of float32 below 1: a theta that is a multiple of it, and its complement, are exact in float32.
 SPACING = 2.0**-24
-# One look at v in this many steps costs 1/7000 of the memory traffic of the steps themselves.
-STEPS_BETWEEN_LOOKS = 1024
-_PIECE = 2**17
-
 
 Lists = tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor], list[Tensor]]
 """The tensors of one update: parameters, gradients, m, v, and v's running maxima (none without AMSGrad)."""
@@ -91,18 +87,10 @@ def fused(lists: Lists, numbers: Numbers) -> None:
     """
     params, grads, momenta, second_moments, maxima = lists
     alpha, beta, theta, _, _, decay, eps, maximize, grad_scale, l2, _, _ = numbers
-    if theta == 0.0:
-        # 0 * inf would be nan where v has overflowed.
-        torch._foreach_zero_(second_moments)
-    update = _fused_adam
-    if decay:
+    update, first = _fused_adam, params[0]
+    if decay and alpha:
         # The kernel multiplies the weights by 1 - lr * weight_decay, and its lr is alpha.
-        update = _fused_adamw
-        if alpha:
-            decay /= alpha
-        else:
-            torch._foreach_mul_(params, 1.0 - decay)
-    first = params[0]
+        update, l2 = _fused_adamw, decay / alpha
     update(
         params,
         grads,
@@ -113,7 +101,7 @@ def fused(lists: Lists, numbers: Numbers) -> None:
         lr=alpha,
         beta1=beta if beta < 1.0 else BELOW_ONE,
         beta2=theta if theta < 1.0 else BELOW_ONE,
-        weight_decay=decay or l2,
+        weight_decay=l2,
         eps=eps,
         amsgrad=bool(maxima),
         maximize=bool(maximize),
@@ -187,12 +175,9 @@ def average(lists: Lists, step: Step, has_momentum: bool) -> tuple[Tensor, ...] 
         # v + (1 - theta)(g^2 - v): of theta v the rounding alone would be a part of what v changes by.
         torch._foreach_lerp_(second_moments, torch._foreach_mul(grads, grads), step.one_minus_theta)
         for v in second_moments:
-            v.nan_to_num_(nan=math.inf, posinf=math.inf)  # inf - inf; `revive` looks after it
+            v.nan_to_num_(nan=math.inf, posinf=math.inf)  # inf - inf
     else:
-        if step.theta:
-            torch._foreach_mul_(second_moments, step.theta)
-        else:
-            torch._foreach_zero_(second_moments)
+        torch._foreach_mul_(second_moments, step.theta)
         torch._foreach_addcmul_(second_moments, grads, grads, step.one_minus_theta)
     if has_momentum:
         torch._foreach_mul_(momenta, step.beta)
@@ -200,24 +185,6 @@ def average(lists: Lists, step: Step, has_momentum: bool) -> tuple[Tensor, ...] 
     if maxima:
         torch._foreach_maximum_(maxima, second_moments)
     return grads
-
-
-def revive(momenta: Sequence[Tensor], second_moments: Sequence[Tensor]) -> None:
-    """Bring second moments back that have overflowed, where the momentum has become small.
-
-    The square of a finite float32 gradient above 1.8e19 is infinite, and so is v from then on: the update is
-    m / inf = 0, the parameter stays finite, and it stays where it is for ever. In exact arithmetic v would be
-    huge and, where theta < 1, be forgotten after a while. So now and then an infinite v becomes the largest
-    number of its type, from which it can decay, as soon as m is small enough for the update to be at most 1.
-    """
-    largest = [v.amax() for v in second_moments if v.numel()]
-    if not largest or not bool(torch.isinf(torch.stack(largest)).any()):
-        return
-    for m, v in zip(momenta, second_moments, strict=True):
-        limit = torch.finfo(v.dtype).max
-        # In pieces, so that the masks stay small.
-        for m_piece, v_piece in zip(flat(m).split(_PIECE), flat(v).split(_PIECE), strict=True):
-            v_piece.masked_fill_(torch.isinf(v_piece) & (m_piece.abs() <= limit**0.5), limit)
 
 
 def flat(tensor: Tensor) -> Tensor:

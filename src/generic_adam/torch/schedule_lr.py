@@ -65,17 +65,3 @@ class ScheduleLR(LRScheduler):
         if saved != present:
             raise ScheduleError(f"the saved state is of the schedules {saved}; expected those of this run, {present}")
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "schedules"})
-
-
-class ScheduleFactor:
-    """A schedule as the function of `LambdaLR`, which counts from 0: factor(k) = u_{k+1}.
-
-    `schedule` is a schedule, number, text or callable of t.
-    """
-
-    def __init__(self, schedule: ScheduleLike) -> None:
-        self.schedule = as_schedule(schedule)
-
-    def __call__(self, count: int) -> float:
-        """Return the factor after `count` steps."""
-        return self.schedule(count + 1)

@@ -57,19 +57,23 @@ class Moment(NamedTuple):
         """Return the tensor in this dtype, on the parameter's device; raise where a step could not use it."""
         if not isinstance(found, Tensor):
             raise OptimizerError(f"{name} is {rules.shown(found)}; expected a tensor")
-        if found.layout is not torch.strided or found.is_quantized or found.is_nested:
-            raise OptimizerError(f"{name} is not a dense tensor: {found.layout}, {found.dtype}")
-        if found.shape != self.shape:
+        plain = found.layout is torch.strided and not (found.is_quantized or found.is_nested)
+        if plain and found.shape != self.shape:
             raise OptimizerError(
                 f"{name} has the shape {tuple(found.shape)}; expected {tuple(self.shape)}, as its parameter"
             )
-        if found.is_complex() != self.dtype.is_complex or found.dtype is torch.bool:
-            raise OptimizerError(f"{name} is {found.dtype}; expected {self.dtype}")
-        if found.is_meta != parameter.is_meta:
-            raise OptimizerError(f"{name} is on the device {found.device}; expected {parameter.device}")
-        mesh = getattr(parameter, "device_mesh", None)
-        if is_distributed(found) != is_distributed(parameter) or getattr(found, "device_mesh", None) != mesh:
-            raise OptimizerError(f"{name} is not sharded over the processes as its parameter is")
+        wrong = found.is_complex() != self.dtype.is_complex or found.dtype is torch.bool
+        apart = found.is_meta != parameter.is_meta or is_distributed(found) != is_distributed(parameter)
+        if (
+            not plain
+            or wrong
+            or apart
+            or getattr(found, "device_mesh", None) != getattr(parameter, "device_mesh", None)
+        ):
+            raise OptimizerError(
+                f"{name} is {found.dtype}, {found.layout}, on {found.device}; expected a dense tensor of {self.dtype}, "
+                "where and as its parameter is"
+            )
         fitted = found.resolve_conj().resolve_neg()
         if not (is_distributed(found) or found.is_meta):
             reach, shares = _reach(found)
