@@ -16,6 +16,7 @@ from generic_adam.torch.rules import Rule
 from generic_adam.torch.tensors import State
 
 CORRECTIONS = ("beta_correction", "theta_correction")
+_LARGEST = "largest_step"
 
 
 @dataclass(slots=True)
@@ -91,22 +92,34 @@ def hand_down(state: dict[str, Any], key: str, names: tuple[str, ...]) -> None:
             moments.update({"step": group.get("step"), **dict(zip(names, shared, strict=True)), **moments})
 
 
-def is_of_adam(state: Mapping[str, Any]) -> bool:
-    """Return whether a saved state is of torch.optim.Adam or AdamW.
+def mark(state_dict: Mapping[str, Any]) -> None:
+    """Note in each saved group the largest of its step counts, which torch's Adam keeps and leaves behind."""
+    for group in state_dict["param_groups"]:
+        group[_LARGEST] = _largest(_counts(state_dict, group))
 
-    They keep keys that they do not know. So a state may have all of ours and be theirs, if they have taken steps since:
-    a parameter's count is then above that of its group, which they leave as it was.
+
+def _counts(state: Mapping[str, Any], group: Mapping[str, Any]) -> list[Any]:
+    return [moments.get("step", 0) for one in group["params"] if (moments := state["state"].get(one))]
+
+
+def _largest(counts: list[Any]) -> float:
+    return max((float(step) for step in map(rules.number, counts) if rules.is_number(step)), default=0.0)
+
+
+def take_if_of_adam(state: dict[str, Any]) -> bool:
+    """Return whether a saved state is of torch.optim.Adam or AdamW, and take our mark off its groups.
+
+    They keep what they do not know. So a state may have all of our keys and be theirs, if they have taken steps since.
     """
-
-    def is_ours(group: Mapping[str, Any]) -> bool:
-        counts = [
-            rules.number(state["state"][one].get("step", 0)) for one in group["params"] if state["state"].get(one)
-        ]
-        known = [rules.number(group.get("step")), *counts]
-        return "initial_v" in group and not (all(map(rules.is_number, known)) and max(known) > known[0])
-
-    groups = state["param_groups"]
-    return not all(map(is_ours, groups)) and all({"betas", "amsgrad"} <= group.keys() for group in groups)
+    groups, ours = state["param_groups"], True
+    for group in groups:
+        marked, counts = group.pop(_LARGEST, None), _counts(state, group)
+        # Before there was a mark, our own step counts were plain numbers.
+        known = not any(isinstance(step, Tensor) for step in counts)
+        if marked is not None:  # which is anybody's: a file may hold what cannot be compared
+            known = rules.is_number(marked) and marked == _largest(counts)
+        ours = ours and known and "initial_v" in group
+    return not ours and all({"betas", "amsgrad"} <= group.keys() for group in groups)
 
 
 def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None:

@@ -361,8 +361,14 @@ class GenericAdam(ScheduledOptimizer):
             others = (decay, added, group["maximize"], self.__dict__.get("grad_scale"), l2, of_momentum, of_gradient)
             bucket.kernel(bucket.lists, (alpha, beta, held, one_minus_beta, one_minus_held, *others))
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state in plain types, which ``torch.load(weights_only=True)`` and torch.optim.AdamW read."""
+        result = super().state_dict()
+        checkpoint.mark(result)
+        return result
+
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
-        if checkpoint.is_of_adam(state):
+        if checkpoint.take_if_of_adam(state):
             checkpoint.translate_adam(state, present)
         checkpoint.hand_down(state, "bias_corrections", checkpoint.CORRECTIONS)
         super()._check_loaded(state, present)
