@@ -234,7 +234,7 @@ def test_what_it_does_not_measure_is_told():
     x = nn.Parameter(torch.ones(2))
     with pytest.raises(OptimizerError, match="share of the steps"):
         BudgetMeter(torch.optim.Adam([x]), x.sum, rate=0)
-    with pytest.raises(OptimizerError, match="maximised"):
+    with pytest.raises(OptimizerError, match="maximize"):
         BudgetMeter(torch.optim.Adam([x], maximize=True), x.sum)
     with pytest.raises(OptimizerError, match="cannot be watched"):
         BudgetMeter(torch.optim.SGD([x], lr=0.1), x.sum)

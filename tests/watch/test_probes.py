@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from generic_adam.watch import Watch  # noqa: E402
-from generic_adam.watch.probes import curvature  # noqa: E402
+from generic_adam.watch.budget import curvature  # noqa: E402
 
 
 def test_the_curvature_of_a_quadratic_is_its_largest_preconditioned_eigenvalue():

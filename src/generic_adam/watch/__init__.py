@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from generic_adam.watch.causes import CAUSES
-from generic_adam.watch.diagnosis import Diagnosis, Finding, diagnose
+from generic_adam.watch.diagnosis import CAUSES, Diagnosis, Finding, diagnose
 
 if TYPE_CHECKING:
     from generic_adam.watch.watch import Watch

@@ -30,12 +30,15 @@ import numpy as np
 from generic_adam.errors import OptimizerError, TheoremError
 from generic_adam.extras import from_extra
 from generic_adam.theorems.measured import Budget, Estimate, Observation, budget, drawn, weights
-from generic_adam.watch.looks import is_inner, look_into, real
+from generic_adam.watch.instruments import is_inner, look_into, real
 
 with from_extra("torch"):
     import torch
     from torch import Tensor
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 
+# Power iterations for the largest curvature.
+_PRODUCTS = 10
 # The loss where a window of steps begins or ends is seen on this many mini-batches, the same at all of them.
 _EVALUATIONS = 16
 # What the random numbers of a batch are for; numpy takes a seed of (a, b) for one of (a, b, 0).
@@ -145,8 +148,6 @@ class BudgetMeter:
         self._params = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
         if any(hasattr(p, "to_local") for p in self._params):
             raise OptimizerError("the budget of sharded weights is not measured")
-        if any(group.get("maximize") for group in optimizer.param_groups):
-            raise OptimizerError("the budget of a loss that is maximised is not measured")
         self._steps: list[_Step] = []
         self._marks: dict[int, Tensor] = {}
         self._lots = drawn(rate, seed)
@@ -314,3 +315,45 @@ def _real(tensor: Tensor) -> Tensor:
     """Return a complex tensor as pairs of real numbers, in single precision at least."""
     found = real(tensor)
     return found.float() if found.element_size() < 4 else found
+
+
+def curvature(probe: Callable[[], Tensor], parameters: Sequence[Tensor], scales: Sequence[Tensor]) -> float:
+    r"""Return the largest curvature of the loss in the metric of the steps, from below.
+
+    It is the largest Rayleigh quotient of :math:`P^{-1/2} H P^{-1/2}` over ten power iterations, P = sqrt(v) + e.
+
+    Args:
+        probe: returns the loss of a mini-batch at the present weights, with its graph.
+        parameters: the weights.
+        scales: P of each.
+    """
+    devices = sorted({p.device.index for p in parameters if p.device.type == "cuda" and p.device.index is not None})
+    # Nothing of the run may depend on whether it is looked at: dropout draws as it would have.
+    # Of attention's kernels the plain one alone can be differentiated twice.
+    with torch.random.fork_rng(devices), torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
+        gradients = torch.autograd.grad(probe(), parameters, create_graph=True, allow_unused=True)
+        used = [k for k, g in enumerate(gradients) if g is not None and g.requires_grad]
+        if not used:
+            raise RuntimeError("the gradient of its loss has no graph")
+        roots = [scales[k].detach().sqrt() for k in used]
+        outputs = [gradients[k] for k in used]
+        vector = [g.detach() / root for g, root in zip(outputs, roots, strict=True)]
+        largest = -math.inf
+        for _ in range(_PRODUCTS):
+            norm = torch.sqrt(sum(((v * v).sum() for v in vector), start=torch.zeros((), device=vector[0].device)))
+            if not float(norm) > 0:
+                break
+            vector = [v / norm for v in vector]
+            seen = torch.autograd.grad(
+                outputs,
+                [parameters[k] for k in used],
+                [v / root for v, root in zip(vector, roots, strict=True)],
+                retain_graph=True,
+                allow_unused=True,
+            )
+            product = [
+                torch.zeros_like(v) if s is None else s / root for v, s, root in zip(vector, seen, roots, strict=True)
+            ]
+            largest = max(largest, float(sum((v * s).sum() for v, s in zip(vector, product, strict=True))))
+            vector = product
+    return largest

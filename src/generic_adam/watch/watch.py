@@ -24,12 +24,20 @@ from generic_adam.methods import Algorithm
 from generic_adam.setting import Setting
 from generic_adam.theorems.measured import Budget
 from generic_adam.watch import summary
-from generic_adam.watch.budget import BudgetMeter
-from generic_adam.watch.causes import WRONG
-from generic_adam.watch.diagnosis import Diagnosis, Finding, diagnose, setting
-from generic_adam.watch.instruments import COLUMNS, COMPARED, Member, Sample
-from generic_adam.watch.looks import Coefficients, Look, comparable, is_inner, look_into, stated
-from generic_adam.watch.probes import curvature
+from generic_adam.watch.budget import BudgetMeter, curvature
+from generic_adam.watch.diagnosis import WRONG, Diagnosis, Finding, diagnose, setting
+from generic_adam.watch.instruments import (
+    COLUMNS,
+    COMPARED,
+    Coefficients,
+    Look,
+    Member,
+    Sample,
+    comparable,
+    is_inner,
+    look_into,
+    stated,
+)
 from generic_adam.watch.records import Lines, Record
 
 with from_extra("torch"):
@@ -310,7 +318,6 @@ class Watch:
             self._t = max((group.steps for group in self._groups), default=0)
         states = vars(optimizer)["state"]  # without a word to ours, which would look after a state others may change
         first, second, groups = self._look.first, self._look.second, self._groups
-        signs = any(group.options.get("maximize") for group in groups)
 
         def find(member: Member) -> tuple[Any, Any]:
             state = states.get(member.parameter)
@@ -318,10 +325,7 @@ class Watch:
             return (first(state, options), second(state, options)) if state else (None, None)
 
         for sample in self._samples:
-            of_rows = (
-                [-1.0 if groups[m.group].options.get("maximize") else 1.0 for m in sample.members] if signs else None
-            )
-            sample.step(find, _column(sample, [one.added for one in used]), of_rows)
+            sample.step(find, _column(sample, [one.added for one in used]))
         self._count_noise(used)
         self._window.numbers.append([group.numbers for group in self._groups])
         self._window.steps.append(self._t)
