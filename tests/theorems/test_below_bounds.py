@@ -16,15 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam.methods import Algorithm, HeavyBall, Method
-from generic_adam.schedules import as_schedule, bias_correction, sqrt
+from generic_adam.methods import HeavyBall
 from generic_adam.theorems.amsgrad import amsgrad_bound, delayed_bound
 from generic_adam.theorems.clipping import biased_bound, full_batch_bound
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.special import Averaged, Sign
 from generic_adam.theorems.weighted import weighted_bound
-from tests.theorems.problems import bound_of, problem_of
+from tests.theorems.problems import problem_of
 
 
 @dataclass(frozen=True)
@@ -327,43 +325,6 @@ def test_clipped_gradients(case, threshold, exact, known):
             least = min(1.0, threshold / np.hypot(*measured.problem.gradient_sup))
             for factor in (None, least):
                 check(seen, biased_bound(sequences, spread, threshold, least_factor=factor).value)
-
-
-@given(cases, st.floats(0.05, 1), st.floats(0, 0.9), st.floats(0.5, 0.9999))
-@settings(max_examples=100)
-def test_theorems_with_constants(case, eps, beta, theta):
-    """G and S by `ga.bound`, whatever v_0 is; Defossez et al.'s with epsilon under the root."""
-    x = draw_setting(*case)
-    steps, L = len(x.alpha), x.function.smoothness
-    root = np.sqrt(1 - theta ** np.arange(1, steps + 1))
-
-    def run(alpha, beta, theta, divide, v_0, hat=lambda *_: np.ones(2)):
-        def step(t, state, g):
-            state["m"] = beta * state["m"] + (1 - beta) * g
-            state["v"] = theta * state["v"] + (1 - theta) * g**2
-            state["x"] = state["x"] - alpha[t] * state["m"] / divide(state["v"])
-
-        found = follow(replace(x, initial_v=v_0), step, hat)
-        return found.terms, replace(found.problem, variance=variances(x))
-
-    def asked(alpha, beta, theta, name, problem, **form):
-        return bound_of(Algorithm(Method(alpha, beta, theta), **form), problem, steps, theorem=name)
-
-    slow = 0.9 * Averaged(0, beta, 0, 1 / eps).largest_rate(L)
-    terms, problem = run(np.full(steps, slow), beta, theta, lambda v: np.sqrt(v) + eps, x.initial_v)
-    found = asked(slow, beta, theta, "G", problem, eps=eps, initial_v=x.initial_v)
-    check(terms.mean(), found.expectation)
-    terms, problem = run(
-        x.alpha, 0.0, 0.0, lambda v: np.sqrt(v) + 1e-300, x.initial_v,
-        lambda t, state, sigma: np.abs(x.function.gradient(state["x"])) + 1e-300,
-    )  # fmt: skip
-    found = Sign().bound(Algorithm(Method(lambda t: x.alpha[(int(t) - 1) % steps], 0, 0)), problem, steps)
-    check(average(terms, x.alpha), found.l1)
-    terms, problem = run(0.3 * root, beta, theta, lambda v: np.sqrt(v + eps**2), 0.0)
-    if beta < theta and steps > beta / (1 - beta):
-        corrected = 0.3 * sqrt(bias_correction(as_schedule(theta)))
-        found = asked(corrected, beta, theta, "defossez2020", problem, eps=eps, eps_under_root=True, initial_v=0)
-        check(average(terms, 1 - beta ** np.arange(steps, 0, -1.0)), found.expectation)
 
 
 @given(with_eps)

@@ -304,13 +304,6 @@ def test_a_warning_is_told_as_one_where_it_applies_and_only_there():
     constant, rising = methods.adam(), methods.certified_adam()
     assert "Reddi-Kale-Kumar: some problem defeats the method" in certify_algorithm(constant).explain()
     assert "Reddi-Kale-Kumar: does not apply" in certify_algorithm(rising).explain()
-    constants = Algorithm(
-        Method("1e-3*sqrt(bias_correction(0.999))", 0.9, 0.999), initial_v=0, eps=1e-8, eps_under_root=True
-    )
-    assert "Defossez et al. 2020: undecided" in certify_algorithm(constants).explain()  # for no number of steps
-    bounded = "Defossez et al. 2020: a bound after a number of steps, nothing for ever"
-    assert bounded in certify_algorithm(constants, horizon=1000).explain()
-    assert "Defossez et al. 2020: does not apply" in certify_algorithm(constants, horizon=9).explain()  # 0.9/0.1 = 9
 
 
 def test_one_theorem_asked_alone_speaks_for_itself():

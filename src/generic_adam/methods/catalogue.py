@@ -492,7 +492,7 @@ def _falling(lr: float, s: float = 0.5) -> Schedule:
 REFUSED = {
     "radam": "it starts as momentum alone and its later steps carry a factor that no theorem covers",
     "lamb": "it rescales each layer's step by the norm of the weights, which no theorem covers",
-    "lion": "its step is the sign of an average; see signSGD's theorem (S) for the nearest that is covered",
+    "lion": "its step is the sign of an average, which no theorem here covers",
 }
 
 

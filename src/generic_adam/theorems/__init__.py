@@ -1,7 +1,7 @@
 """The theorems, one file each (or for a few that are kin), and the list of all of them.
 
 `zou2019` is the paper's Theorem 1. `weighted` (W), `epsilon` (E, N, H), `decay` (D), `symmetric` (Y, L), `scaled` (P),
-`amsgrad` (M, O), `clipping` (C, B), `shuffled` (RR), `special` (G, S) and `regret` (R) are proved on this project's
+`amsgrad` (M, O), `clipping` (C, B), `shuffled` (RR) and `regret` (R) are proved on this project's
 pages; `literature` holds what others published. Each is a declaration in the words of `theorem`. `decide` answers
 questions about sequences; `sequences`, `logarithms` and `sweep` run the recursions of the bounds, and `tight` says how
 much less a bound could be; `certificate`, `bounds`, `horizon` and `advice` ask all theorems.
@@ -36,16 +36,20 @@ _LISTED = (
     "clipping.Clipped",
     "clipping.FullBatch",
     "shuffled.Shuffled",
-    "special.Averaging",
-    "special.Sign",
     "literature.RobbinsMonro",
     "regret.Regret",
-    "literature.MukkamalaHein",
     "literature.Reddi2018",
-    "literature.Reddi2018Regret",
-    "literature.Defossez",
 )
-_CITED = ("zhang2022", "shi2021", "li2023", "wang2023", "xie_li2024")
+_CITED = (
+    "mukkamala_hein2017",
+    "reddi2018_regret",
+    "defossez2020",
+    "zhang2022",
+    "shi2021",
+    "li2023",
+    "wang2023",
+    "xie_li2024",
+)
 
 
 @cache

@@ -35,7 +35,7 @@ from generic_adam.theorems.repairs import (
     applied,
     largest_of,
     needs_theta,
-    with_factors,
+    with_theta,
 )
 from generic_adam.theorems.theorem import NOTHING, Answer, Verdict
 from generic_adam.theorems.worth import Worth, worth_of
@@ -224,11 +224,7 @@ def advise_algorithm(
         before = None if steps is None else reading(x, steps, taken)
         change = None if before is None else change_for_run(x, before, granted)
         long_run = _long_run(x, granted).long_run
-        later = (
-            []
-            if long_run is Answer.GUARANTEED
-            else _certified(Candidate(x, keep=kept, asked=keep is not None), granted)
-        )
+        later = [] if long_run is Answer.GUARANTEED else _certified(Candidate(x, keep=kept), granted)
         offered = [one for each in later if (one := _offered(each, x, before, granted, kept)) is not None]
         found = (*([change] if change is not None else []), *offered[:_MOST_ADVICE])
         return Advices(found, steps, before, long_run, tuple(assumed), tuple(work.spent))
@@ -250,7 +246,7 @@ def change_for_run(x: Algorithm, before: HorizonAnswer, setting: Setting) -> Adv
         return None
     best, granted = None, usual(x, setting)
     for beta2 in (one for one in (BETA2 if before.useful else BETA2[::-1]) if one > theta):
-        changed = with_factors(x, theta=as_schedule(beta2))
+        changed = with_theta(x, as_schedule(beta2))
         after = reading(changed, before.steps, granted)
         if best is not None and (after.relative or math.inf) >= (best[1].relative or math.inf):
             break  # the bound falls with beta2, and rises where its memory is too long for the run
@@ -353,12 +349,11 @@ def _covered(given: Candidate) -> Candidate:
         *([Change("second moments", "whole, not factored")] if x.factored else []),
         *([Change("second moments", "without taking off the squared mean gradient")] if x.centered else []),
         *([Change("clipping of updates", "none")] if updates_clipped else []),
-        *([Change("step", "not scaled by the parameters (the lr has to be chosen anew)")] if x.scaled else []),
         *(Change("step", f"not any more: {one} (the lr may have to be chosen anew)") for one in x.outside),
     )
     if not said:
         return given
-    bare = replace(x, factored=False, centered=False, scaled=False, outside=())
+    bare = replace(x, factored=False, centered=False, outside=())
     bare = replace(bare, clipping=None) if updates_clipped else bare
     return replace(given, algorithm=bare, changes=said, first_step=1, last_step=None)
 

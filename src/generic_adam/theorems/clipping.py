@@ -125,8 +125,7 @@ def biased_bound(
 def _without_momentum(x: Algorithm, _: Setting) -> Decision | None:
     if x.method.beta == NOTHING:
         return None
-    told = "With momentum nothing is proved here for ever; Theorem G is the one for small steps."
-    return Decision(Status.UNDECIDED, told)
+    return Decision(Status.UNDECIDED, "With momentum nothing is proved here for ever.")
 
 
 class FullBatch(Weighted):

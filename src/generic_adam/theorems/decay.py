@@ -6,7 +6,6 @@ constant decay: AdamW solves its own equation, with the size of the noise in it.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +18,7 @@ from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER
-from generic_adam.theorems.theorem import NOTHING, STARTS_FROM_NOTHING, Hypothesis
+from generic_adam.theorems.theorem import NOTHING, STARTS_FROM_NOTHING, Hypothesis, where
 from generic_adam.theorems.weighted import Weighted
 
 
@@ -93,30 +92,22 @@ def _decay_vanishes(x: Algorithm, _: Setting) -> Decision:
     return Decision(Status.FAILS, reason, decide.GrowthWitness("mean of lambda_t^2", order, "T"))
 
 
-def _where_it_decays(hypothesis: Hypothesis) -> Hypothesis:
-    @functools.wraps(hypothesis)
-    def asked(x: Algorithm, setting: Setting) -> Decision | None:
-        return None if x.decay == NOTHING else hypothesis(x, setting)
-
-    return asked
-
-
-def mean_decay_vanishes(x: Algorithm, _: Setting) -> Decision | None:
+def _mean_decay_vanishes(x: Algorithm, _: Setting) -> Decision:
     """Sum nu_t over sum alpha_t tends to 0: what Theorems RR and P ask, which pay for decay step by step."""
-    if x.decay == NOTHING:
-        return None
     inside = decide.not_negative(x.decay, name="nu_t")
     order = decide.over_sums(x.decay.growth, x.method.alpha.growth)
     return decide.vanishes(order, "the decay beside the steps", "T") if inside.holds else inside
 
 
-weights_of_decay_stay_bounded = _where_it_decays(weights_stay_bounded)
+def decays(x: Algorithm) -> bool:
+    """Return whether there is decoupled decay."""
+    return x.decay != NOTHING
 
-VANISHING_DECAY: tuple[Hypothesis, ...] = (
-    weights_of_decay_stay_bounded,
-    _where_it_decays(_decay_vanishes),
-)
+
+VANISHING_DECAY: tuple[Hypothesis, ...] = where(decays, weights_stay_bounded, _decay_vanishes)
 """What decoupled decay asks beside any theorem of this kind."""
+VANISHING_MEAN_DECAY: tuple[Hypothesis, ...] = where(decays, weights_stay_bounded, _mean_decay_vanishes)
+"""What it asks beside RR and P."""
 
 
 class Decay(Weighted):

@@ -38,7 +38,7 @@ from generic_adam.schedules.tree import rebuild, substitute, walk
 from generic_adam.setting import Setting
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, Status, StepWitness
-from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, NOTHING, About, Hypothesis, Theorem
+from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, NOTHING, About, Theorem, where
 
 
 def _constant_beta(x: Algorithm, _: Setting) -> Decision:
@@ -88,27 +88,6 @@ def _zeta_is_finite(x: Algorithm, _: Setting) -> Decision:
     return Decision(Status.FAILS, f"{told} which is infinite.", GrowthWitness("chi_t", growth))
 
 
-def _of(running_maximum: bool, *asked: Hypothesis) -> tuple[Hypothesis, ...]:
-    """Hypotheses of R-AMS alone, or of R-NC."""
-
-    def of_one(hypothesis: Hypothesis) -> Hypothesis:
-        return lambda x, setting: hypothesis(x, setting) if x.running_maximum is running_maximum else None
-
-    return tuple(map(of_one, asked))
-
-
-MONOTONE: tuple[Hypothesis, ...] = (
-    *_of(True, _amsgrads_theta),
-    *_of(
-        False,
-        lambda x, _: decide.in_unit_interval(x.method.theta, name="theta_t", from_zero=True),
-        lambda x, _: gamma(x.method),
-        _zeta_is_finite,
-    ),
-)
-"""What makes D_t/alpha_t rise: AMSGrad's constant theta, or (a) and (b) of R-NC."""
-
-
 class Regret(Theorem):
     """Theorem R: average regret with constant beta, of AMSGrad (R-AMS) or with Gamma_t >= 0 (R-NC)."""
 
@@ -125,8 +104,18 @@ class Regret(Theorem):
         _constant_beta,
         lambda x, _: decide.positive(x.method.alpha, name="alpha_t"),
         _long_steps,
-        *_of(True, lambda x, _: decide.never_rises(x.method.alpha, name="alpha_t"), _mean_step_vanishes),
-        *MONOTONE,
+        *where(
+            lambda x: x.running_maximum,
+            lambda x, _: decide.never_rises(x.method.alpha, name="alpha_t"),
+            _mean_step_vanishes,
+            _amsgrads_theta,
+        ),
+        *where(
+            lambda x: not x.running_maximum,
+            lambda x, _: decide.in_unit_interval(x.method.theta, name="theta_t", from_zero=True),
+            lambda x, _: gamma(x.method),
+            _zeta_is_finite,
+        ),
         _eps_keeps_up,
     )
 

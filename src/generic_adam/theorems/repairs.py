@@ -13,16 +13,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from flint import fmpq
 
 from generic_adam.errors import MethodError, ScheduleError
-from generic_adam.methods import Algorithm, Method, Nesterov
+from generic_adam.methods import Algorithm, Method
 from generic_adam.parts import Part
 from generic_adam.schedules import (
     Schedule,
     as_schedule,
     bias_correction,
-    has_callable,
     join,
     maximum,
     minimum,
@@ -31,7 +29,6 @@ from generic_adam.schedules import (
     t,
     tree,
 )
-from generic_adam.schedules.balls import Precision, as_fraction, below, value
 from generic_adam.schedules.prove import Inequality, every
 from generic_adam.schedules.sums import late_value
 from generic_adam.schedules.work import Undecided
@@ -41,13 +38,10 @@ from generic_adam.theorems.theorem import NOTHING
 
 _NEVER = 10**18
 _COMPARED = 1 << 16
-_MOMENTUM_CAP = Fraction(999, 1000)
 _RATE_FLOOR = 0.01
-_HOLDS = (2, 3, 5, 10, 100)
 # Where neither K nor theta's memory says from when on something fades.
 _FADES_FROM = 1000
 _ADDED_EPS = 1e-8
-_NAMES = {"alpha": "lr", "beta": "beta1", "theta": "beta2"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +67,6 @@ class Candidate:
         first_step: up to the step before, it is the original.
         last_step: the last t at which it differs from the original, where the change ends; None if it may not.
         keep: K, up to which step it should stay as it is; None where nothing was asked.
-        asked: whether K is the user's: then nothing that lasts for ever begins before it.
     """
 
     algorithm: Algorithm
@@ -81,7 +74,6 @@ class Candidate:
     first_step: int = _NEVER
     last_step: int | None = 0
     keep: int | None = None
-    asked: bool = False
 
     @property
     def method(self) -> Method:
@@ -91,9 +83,9 @@ class Candidate:
     def changed(
         self, name: str, how: str, first_step: int, last_step: int | None = None, **sequences: Schedule
     ) -> Candidate:
-        """Return the candidate with some sequences replaced from a step on: alpha, beta, theta, eps or decay."""
-        before, factors = self.algorithm, {name: sequences.pop(name) for name in ("beta", "theta") if name in sequences}
-        x = with_factors(before, **factors)
+        """Return the candidate with some sequences replaced from a step on: alpha, theta, eps or decay."""
+        before = self.algorithm
+        x = with_theta(before, sequences.pop("theta")) if "theta" in sequences else before
         if (x.method.alpha, x.eps) != (before.method.alpha, before.eps):
             last_step = None  # a bias correction remembers every factor
         method = replace(x.method, alpha=sequences.pop("alpha", x.method.alpha))
@@ -106,18 +98,6 @@ class Candidate:
             last_step=max(last_step or 0, self.last_step or 0) if both_end else None,
         )
 
-    @property
-    def begins(self) -> int:
-        """Return the first step at which a change that lasts may begin."""
-        return self.keep + 1 if self.asked and self.keep is not None else 1
-
-    def bounded(self, how: str, sequence: str, new: Schedule, first_step: int) -> Candidate:
-        """Return the candidate with alpha, beta or theta replaced by a bounded one, which differs from a step on."""
-        if first_step < self.begins:
-            new, first_step = join(getattr(self.method, sequence), self.begins, new), self.begins
-            how = f"from step {first_step:,} on {how}"
-        return self.changed(_NAMES[sequence], how, first_step, None, **{sequence: new})
-
     def fades_from(self) -> Fraction:
         """Return the step after which a sequence may fall: K, but not before theta's memory is full."""
         memory = _memory(self.method.theta) if self.algorithm.preconditioned else None
@@ -125,22 +105,16 @@ class Candidate:
         return Fraction(max(known, default=_FADES_FROM))
 
 
-def with_factors(x: Algorithm, *, beta: Schedule | None = None, theta: Schedule | None = None) -> Algorithm:
-    """Return the algorithm with another beta or theta, also in the corrections and in Nesterov's weights."""
+def with_theta(x: Algorithm, theta: Schedule) -> Algorithm:
+    """Return the algorithm with another theta, also in the corrections of its bias."""
     old = x.method
-    method = Method(old.alpha, old.beta if beta is None else beta, old.theta if theta is None else theta)
-    corrections: dict[Schedule, Schedule] = {tree.BiasCorrection(old.beta): bias_correction(method.beta)}
-    before, after = tree.BiasCorrection(old.theta), bias_correction(method.theta)
-    # Where the two are one sequence, the root tells v's correction from m's.
-    alike = old.beta == old.theta
-    corrections[sqrt(before) if alike else before] = sqrt(after) if alike else after
-    method = replace(method, alpha=substitute(old.alpha, corrections))
-    ahead = x.nesterov
-    if ahead is not None and not old.beta.is_constant:  # a constant may be in the weights for other reasons
-        both = (ahead.momentum_weight, ahead.gradient_weight)
-        moved = {old.beta: method.beta, old.beta.complement: method.beta.complement}
-        ahead = Nesterov(*(substitute(one, moved) for one in both))
-    return replace(x, method=method, eps=substitute(x.eps, {before: after}), nesterov=ahead)
+    before, after = tree.BiasCorrection(old.theta), bias_correction(theta)
+    # Where beta and theta are one sequence, the root tells v's correction from m's.
+    corrections: dict[Schedule, Schedule] = {before: after}
+    if old.beta == old.theta:
+        corrections = {sqrt(before): sqrt(after)}
+    method = Method(substitute(old.alpha, corrections), old.beta, theta)
+    return replace(x, method=method, eps=substitute(x.eps, {before: after}))
 
 
 def first_below(one: Schedule, other: Schedule) -> int:
@@ -162,32 +136,12 @@ def steady_eps(candidate: Candidate) -> Iterator[Candidate]:
         yield candidate.changed("eps", f"{first:g} throughout", 1, eps=as_schedule(first))
 
 
-def capped_momentum(candidate: Candidate) -> Iterator[Candidate]:
-    """Keep beta_t below 0.999, where it tends to 1 (condition 1)."""
-    if not candidate.method.beta.is_constant:
-        cap = as_schedule(_MOMENTUM_CAP)
-        beta, first = minimum(candidate.method.beta, cap), first_below(cap, candidate.method.beta)
-        yield candidate.bounded(f"at most {float(_MOMENTUM_CAP):g}", "beta", beta, first)
-
-
-def _held(theta: Schedule, hold: int) -> Schedule | float:
-    """Return theta_hold: exact where it is a fraction, else rounded down, so that theta_t rises."""
-    with Precision():
-        found = value(theta, hold)
-    return as_schedule(as_fraction(found)) if isinstance(found, fmpq) else below(found)
-
-
 def held_beginning(candidate: Candidate) -> Iterator[Candidate]:
-    """Hold theta_t at theta_K for t < K: mends theta_1 = 0 and a beginning that falls (condition 2)."""
+    """Hold theta_1 at theta_2: mends theta_1 = 0 (condition 2)."""
     theta = candidate.method.theta
-    if theta.is_constant:
-        return
-    for hold in _HOLDS:
-        held = at_time(theta, maximum(t, hold))
-        if held is None:
-            held = join(_held(theta, hold), hold, theta)
-        how = f"{theta(hold):.6g}, its value at step {hold}, before that step too"
-        yield candidate.changed("beta2", how, 1, hold - 1, theta=held)
+    if not theta.is_constant and theta(1) == 0:
+        held = join(float(theta(2)), 2, theta)
+        yield candidate.changed("beta2", f"{theta(2):.6g}, its value at step 2, at step 1 too", 1, 1, theta=held)
 
 
 def rising_theta(candidate: Candidate) -> Iterator[Candidate]:
@@ -210,18 +164,6 @@ def rising_theta(candidate: Candidate) -> Iterator[Candidate]:
     yield candidate.changed("beta2", how, first, theta=rising)
 
 
-def slower_theta(candidate: Candidate) -> Iterator[Candidate]:
-    """Let 1 - theta_t fall no faster than alpha_t^2: mends chi_t -> infinity (condition 3)."""
-    alpha, theta = candidate.method.alpha, candidate.method.theta
-    if has_callable(alpha):
-        return  # of which nothing is known for ever
-    # Rounded down, so that where it begins theta_t itself is not touched.
-    reference = (1 - theta)(candidate.begins) / alpha(candidate.begins) ** 2
-    share = as_schedule(float(f"{reference * (1 - 1e-8):.9g}")) * alpha**2
-    how = f"at most 1 - {reference:.6g} lr^2"
-    yield candidate.bounded(how, "theta", minimum(theta, 1 - share), first_below(1 - theta, share))
-
-
 def _fading(hold: Fraction, power: float) -> tuple[Schedule, str]:
     """Return min(1, (K/t)^power), as a schedule and in words."""
     share, words = as_schedule(hold) / t, f"{_number(hold)}/step"
@@ -236,8 +178,7 @@ def root_decay(candidate: Candidate) -> Iterator[Candidate]:
     With theta_t = max(theta, 1 - c/t), c = K (1 - theta), the product alpha_t / sqrt(1 - theta_t) is then
     constant from t = K on.
     """
-    if _memory(candidate.method.theta) is not None:
-        yield from _falling(candidate, 0.5)
+    yield from _falling(candidate, 0.5)
 
 
 def falling_rate(candidate: Candidate) -> Iterator[Candidate]:
@@ -264,19 +205,6 @@ def fading_decay(candidate: Candidate) -> Iterator[Candidate]:
     for power in (0.5, 1) if decay != NOTHING else ():
         factor, words = _fading(hold, power)
         yield candidate.changed("lr x weight decay", words, math.floor(hold) + 1, decay=decay * factor)
-
-
-def capped_chi(candidate: Candidate) -> Iterator[Candidate]:
-    """Let alpha_t be no larger than chi_K sqrt(1 - theta_t), so that chi_t stays bounded (condition 3)."""
-    method = candidate.method
-    complement = 1 - method.theta
-    if complement.is_constant or _memory(method.theta) is not None or has_callable(method.alpha):
-        return  # with constant theta nothing is gained, and a theta made to rise has its own repair
-    # Rounded up, so that where it begins alpha_t itself is not touched.
-    reference = method.alpha(candidate.begins) / math.sqrt(complement(candidate.begins))
-    cap = as_schedule(float(f"{reference * (1 + 1e-8):.9g}")) * sqrt(complement)
-    how = f"at most {reference:.6g} sqrt(1 - beta2)"
-    yield candidate.bounded(how, "alpha", minimum(method.alpha, cap), first_below(cap, method.alpha))
 
 
 def raised_rate(candidate: Candidate) -> Iterator[Candidate]:
@@ -309,17 +237,16 @@ def largest_of(schedule: Schedule, steps: int) -> float:
 
 STAGES: tuple[tuple[tuple[int, Repair], ...], ...] = (
     ((5, steady_eps),),
-    ((1, capped_momentum),),
     ((2, held_beginning),),
-    ((4, rising_theta), (3, slower_theta)),
-    ((3, root_decay), (3, capped_chi), (4, raised_rate), (5, falling_rate)),
+    ((4, rising_theta),),
+    ((3, root_decay), (4, raised_rate), (5, falling_rate)),
     ((5, fading_decay),),
 )
-"""The repairs with the condition each is for, in the order in which they are tried: eps, beta, theta, alpha, decay
+"""The repairs with the condition each is for, in the order in which they are tried: eps, theta, alpha, decay
 (5 stands for what the paper has not: eps, decay, other divisors)."""
 
 
-OF_THETA: frozenset[Repair] = frozenset({rising_theta, slower_theta, root_decay, capped_chi})
+OF_THETA: frozenset[Repair] = frozenset({rising_theta, root_decay})
 """Those that are about theta_t -> 1, or about alpha_t beside it."""
 
 
@@ -336,14 +263,6 @@ def applied(repair: Repair, candidate: Candidate) -> Iterator[Candidate]:
             yield changed
     except (MethodError, ScheduleError, Undecided, ZeroDivisionError, OverflowError):
         return
-
-
-def at_time(schedule: Schedule, time: Schedule) -> Schedule | None:
-    """Return the schedule with t replaced by another time, or None where it has more than t inside."""
-    # The threshold of a join is a time of its own, which would stay where it is.
-    if tree.contains(schedule, tree.Join) or not schedule.accepts_real_times:
-        return None
-    return substitute(schedule, {t: time})
 
 
 def _memory(theta: Schedule) -> Fraction | None:

@@ -32,8 +32,7 @@ import numpy as np
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.setting import Setting
-from generic_adam.theorems.decay import mean_decay_vanishes, weights_stay_bounded
-from generic_adam.theorems.decide import Decision
+from generic_adam.theorems.decay import VANISHING_MEAN_DECAY, decays, weights_stay_bounded
 from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.symmetric import GIVEN_THE_OTHERS
@@ -41,10 +40,10 @@ from generic_adam.theorems.theorem import (
     NOTHING,
     STARTS_FROM_NOTHING,
     VANISHING_STEPS,
-    Hypothesis,
     Reason,
     Theorem,
     theta_in_range,
+    where,
 )
 
 UNIT = "gradients are counted times the root mean square of their tensor's parameters"
@@ -100,23 +99,6 @@ def averaged_bound(x: Sequences, gradient: float, update_rms: float, threshold: 
     return ScaledBound(factor / total, factor * least**2 * squares / (2 * total), divisors / total / gradient)
 
 
-def _of(plain: bool, *asked: Hypothesis) -> tuple[Hypothesis, ...]:
-    """Hypotheses of P1 alone, or of P2."""
-
-    def of_one(hypothesis: Hypothesis) -> Hypothesis:
-        def of_its_own(x: Algorithm, setting: Setting) -> Decision | None:
-            return hypothesis(x, setting) if averaged(x) is not plain else None
-
-        of_its_own.__name__ = hypothesis.__name__
-        return of_its_own
-
-    return tuple(map(of_one, asked))
-
-
-def _scales_stay_bounded(x: Algorithm, setting: Setting) -> Decision | None:
-    return weights_stay_bounded(x, setting) if x.scaled else None
-
-
 class Scaled(Theorem):
     """Theorem P: Adafactor's scaled steps, its factored second moments and its clipped updates."""
 
@@ -140,9 +122,10 @@ class Scaled(Theorem):
     }
     uses: ClassVar = ("weights_bound", "noise", "update_rms")
     hypotheses: ClassVar = (
-        *_of(True, *WEIGHTED_FOR_EVER, mean_decay_vanishes),
-        *_of(False, *VANISHING_STEPS, theta_in_range),
-        _scales_stay_bounded,
+        *where(lambda x: not averaged(x), *WEIGHTED_FOR_EVER),
+        *where(averaged, *VANISHING_STEPS, theta_in_range),
+        *VANISHING_MEAN_DECAY,
+        *where(lambda x: x.scaled and not decays(x), weights_stay_bounded),
     )
 
     def outside(self, x: Algorithm, setting: Setting) -> tuple[Reason, ...]:

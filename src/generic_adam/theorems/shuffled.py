@@ -43,7 +43,7 @@ from generic_adam.schedules import Growth
 from generic_adam.setting import Setting
 from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
-from generic_adam.theorems.decay import mean_decay_vanishes, weights_of_decay_stay_bounded
+from generic_adam.theorems.decay import VANISHING_MEAN_DECAY
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import eps_in_step
 from generic_adam.theorems.sequences import Array, Block, Recursion, Sequences, backward, majorant
@@ -450,8 +450,7 @@ def _weights_even(x: Algorithm, _: Setting) -> Decision:
 
 
 RR_INFINITY: tuple[Hypothesis, ...] = (
-    weights_of_decay_stay_bounded,
-    mean_decay_vanishes,
+    *VANISHING_MEAN_DECAY,
     eps_in_step,
     *W_INFINITY,
     _regular,

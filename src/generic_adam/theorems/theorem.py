@@ -7,6 +7,7 @@ The certificate asks all of them and knows none by name.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,7 +59,6 @@ class About(StrEnum):
 
     GRADIENT = "the gradient at a drawn iterate tends to 0"
     REGRET = "average regret tends to 0 on convex problems"
-    BOUND = "a bound after a number of steps, nothing for ever"
     WARNING = "some problem defeats the method"
 
 
@@ -352,6 +352,19 @@ STARTS_FROM_NOTHING: Excluded = {"v_0 = 0 and nothing added": lambda x: x.initia
 """What no theorem with a divisor allows: the first step may divide by 0."""
 
 
+def where(is_so: Callable[[Algorithm], bool], *asked: Hypothesis) -> tuple[Hypothesis, ...]:
+    """Return hypotheses that are asked of some algorithms alone."""
+
+    def of_one(hypothesis: Hypothesis) -> Hypothesis:
+        @functools.wraps(hypothesis)
+        def of_some(x: Algorithm, setting: Setting) -> Decision | None:
+            return hypothesis(x, setting) if is_so(x) else None
+
+        return of_some
+
+    return tuple(map(of_one, asked))
+
+
 def _asked(hypothesis: Hypothesis, x: Algorithm, setting: Setting) -> Decision | None:
     """Return what it answers; a form that turns out to have no value leaves it open, and the others answered."""
     try:
@@ -359,13 +372,6 @@ def _asked(hypothesis: Hypothesis, x: Algorithm, setting: Setting) -> Decision |
     except (ScheduleError, Undecided) as error:
         found = Decision(Status.UNDECIDED, f"This is open: {error}.")
     return found and replace(found, asks=getattr(hypothesis, "__name__", "").strip("_"))
-
-
-def demand(*decisions: Decision) -> None:
-    """Raise a `TheoremError` with the reason of the first hypothesis that does not hold."""
-    for one in decisions:
-        if not one.holds:
-            raise TheoremError(one.reason)
 
 
 def steps_vanish(x: Algorithm, _: Setting) -> Decision:

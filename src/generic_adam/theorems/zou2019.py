@@ -23,7 +23,7 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
-from generic_adam.schedules import Function, Join, Schedule, ScheduleError, as_power_of_t
+from generic_adam.schedules import Function, Join, Schedule, ScheduleError
 from generic_adam.schedules.balls import above, rounded_up
 from generic_adam.schedules.enclosure import enclose
 from generic_adam.schedules.prove import blocks
@@ -238,21 +238,6 @@ def _log(number: float) -> float:
 
 
 @dataclass(frozen=True)
-class FloorEstimate:
-    r"""The two sides of the corollary on the floor.
-
-    Attributes:
-        lower: what :math:`B(T)` is at least.
-        upper: what it is at most; infinite where theta_t is not constant.
-        floor: the limit of the lower side as T grows, :math:`C'\sqrt{1-\theta}`.
-    """
-
-    lower: float
-    upper: float
-    floor: float
-
-
-@dataclass(frozen=True)
 class PaperBound:
     r"""What Theorems 1 and 2 say after T steps.
 
@@ -265,7 +250,6 @@ class PaperBound:
         alpha_last: :math:`\alpha_T`.
         constants: every constant by its letter; None where a hypothesis is missing.
         missing: those of (R1), (R2) and (R3) that do not hold on 1..T; empty for a valid bound.
-        estimate: the two-sided estimate of the constant-theta corollary, where it applies.
         weighted: :math:`B_w(T)`, the bound with :math:`\tau` drawn by :math:`\alpha_t`: never above
             `expectation`.
         rounding: how far doubles may have carried both, relatively.
@@ -277,7 +261,6 @@ class PaperBound:
     alpha_last: float
     constants: PaperConstants | None
     missing: tuple[Condition, ...] = ()
-    estimate: FloorEstimate | None = None
     weighted: float = math.inf
     rounding: float = 0.0
 
@@ -362,7 +345,6 @@ def bound(method: Method, problem: Constants, steps: int, theta_prime: float | N
         alpha_last=alpha_last,
         constants=known,
         missing=missing,
-        estimate=None if known is None else constant_theta_estimate(method, last, known),
         rounding=0.0 if known is None else rounding(facts, known),
         weighted=math.inf if known is None else _quotient(known, total, known.C0 * _sum(method.alpha, last)),
     )
@@ -513,24 +495,3 @@ def _check_theta_prime(theta_prime: float, theta: Schedule, beta: float, limit: 
             f"theta_prime is {theta_prime!r}, expected a number in "
             f"(beta^2, theta{closing} = ({beta**2:.6g}, {limit:.6g}{closing}"
         )
-
-
-def constant_theta_estimate(method: Method, steps: int, known: PaperConstants) -> FloorEstimate | None:
-    """Return the corollary's two sides, or None where theta_t tends to 1 or alpha_t is no eta/t^s."""
-    share = 1 - method.theta
-    complement = share.constant_value
-    power = as_power_of_t(method.alpha)
-    if complement is None and share.growth is not None and share.growth.trend == 0:
-        complement = share.growth.low
-    if not complement or power is None:
-        return None
-    eta, exponent = power
-    s = -exponent
-    if not 0 <= s < 1 or float(eta) == 0:
-        return None
-    # One division at a time: a product of small numbers may round to 0.
-    falling = known.C / float(eta) / steps ** float(1 - s)
-    floor = known.C_prime * math.sqrt(complement)
-    if share.constant_value is None:
-        return FloorEstimate(floor, math.inf, floor)
-    return FloorEstimate(falling + floor, falling + floor / float(1 - s), floor)
