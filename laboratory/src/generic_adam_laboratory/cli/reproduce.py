@@ -64,6 +64,7 @@ _ROWS: Rows = {
     "fuzz": (int, "--fuzz N", "Random right set-ups."),
     "data": (Path, "--data DIRECTORY", "The data sets ($GENERIC_ADAM_DATA, then the cache)."),
     "threads": (int, "--threads N", "Threads of this machine; by default all cores."),
+    "scheduler": (str, "--scheduler ADDRESS", "Run on a Dask cluster: its scheduler's tcp://HOST:PORT."),
     "out": (Path, "--out DIRECTORY", "For figure, records, claims and manifest (runs/ and the name)."),
     "quick": (bool, "--quick", "A small run: seconds instead of hours."),
     "restart": (bool, "--restart", "Replace the run that --out holds."),
@@ -78,7 +79,7 @@ class _Task:
         values: the options that repeat it, defaults spelled out.
         identity: the settings that tell it from other runs, as plain types.
         lane_steps: how much it is, in single steps of single lanes.
-        compute: finds the results, given `run`, `threads` and `progress`.
+        compute: finds the results, given `run`, `simulating` and `progress`.
         write: fills a folder with them.
         flags: the flags that repeat it.
     """
@@ -99,8 +100,9 @@ def _experiment(name: str, *options: str) -> Callable[[Callable[..., _Task]], Ca
             asked = {one: it for one, it in given.items() if it is not None}
             out, restart = asked.pop("out", Path("runs") / name), asked.pop("restart", False)
             threads = asked.pop("threads", os.cpu_count() or 1) if "threads" in options else 1
+            scheduler = asked.pop("scheduler", None)
             task = plan(**asked)
-            _reproduce(_command(name, task.values, task.flags), task, out, threads, restart=restart)
+            _reproduce(_command(name, task.values, task.flags), task, out, threads, scheduler, restart=restart)
 
         rows = {one: _ROWS[one] for one in (*options, "out", "quick", "restart")}
         reproduce.command(name, help=plan.__doc__, epilog=_EXAMPLE.format(name))(taking(command, declared(rows)))
@@ -109,7 +111,7 @@ def _experiment(name: str, *options: str) -> Callable[[Callable[..., _Task]], Ca
     return register
 
 
-@_experiment("counterexample", "seeds", "steps", "seed", "form", "as_printed", "no_peers", "threads")
+@_experiment("counterexample", "seeds", "steps", "seed", "form", "as_printed", "no_peers", "threads", "scheduler")
 def _counterexample(
     seeds: int | None = None,
     steps: float | None = None,
@@ -141,7 +143,7 @@ def _counterexample(
     return _Task(values, study.identity, study.lane_steps, compute, write, flags)
 
 
-@_experiment("phase-map", "seeds", "steps", "columns", "rows", "seed", "threads")
+@_experiment("phase-map", "seeds", "steps", "columns", "rows", "seed", "threads", "scheduler")
 def _phase_map(
     seeds: int = 8,
     steps: float | None = None,
@@ -287,7 +289,7 @@ def _command(name: str, values: Mapping[str, object], flags: Mapping[str, bool])
     return shlex.join([*words, *(f"--{flag}" for flag, is_given in flags.items() if is_given)])
 
 
-def _reproduce(command: str, task: _Task, out: Path, threads: int, *, restart: bool) -> None:
+def _reproduce(command: str, task: _Task, out: Path, threads: int, scheduler: str | None, *, restart: bool) -> None:
     """Compute in a directory of its own and publish, or say how to go on."""
     from generic_adam_laboratory.backends import Paused
     from generic_adam_laboratory.runs.records import Occasion
@@ -302,7 +304,7 @@ def _reproduce(command: str, task: _Task, out: Path, threads: int, *, restart: b
             typer.echo(f"{run.directory} holds this run, finished; --restart runs it again")
             return
         try:
-            found, timing = _compute(task, run, threads)
+            found, timing = _compute(task, run, threads, scheduler)
         except (Paused, OSError) as stop:
             if run.signals.number is None:
                 raise
@@ -328,22 +330,26 @@ def _print_results(command: str, written: Sequence[Path]) -> None:
     typer.echo("\n".join(f"wrote {path}" for path in written))
 
 
-def _compute(task: _Task, run: Run, threads: int) -> tuple[Any, dict[str, Any]]:
-    """Return the findings, with the time they took and on how many threads."""
+def _compute(task: _Task, run: Run, threads: int, scheduler: str | None) -> tuple[Any, dict[str, Any]]:
+    """Return the findings, with the time they took and where."""
     from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
     from generic_adam_laboratory.counterexample import compile_kernels
+    from generic_adam_laboratory.counterexample.simulation import Elsewhere, Simulation
 
     console = make_console(stderr=True)
     with console.status("compiling the inner loops (kept for later runs)"):
         compiling = compile_kernels()
+    simulating = partial(Simulation, threads=threads)
+    if scheduler is not None:
+        simulating = partial(Elsewhere, scheduler=scheduler, tell=console.print)
     worked = time.process_time()
     columns = (f"{task.lane_steps:.1e} lane-steps", BarColumn(12), MofNCompleteColumn(), TimeRemainingColumn())
     with make_progress(*columns) as bar:
         shown = bar.add_task("steps", total=None)
         found = task.compute(
             run=run,
-            threads=threads,
+            simulating=simulating,
             progress=lambda done, total: bar.update(shown, completed=done, total=total),
         )
     how = "begun anew" if run.resumed_from is None else "taken up at the checkpoint before it"
@@ -357,6 +363,7 @@ def _compute(task: _Task, run: Run, threads: int) -> tuple[Any, dict[str, Any]]:
         "lane_steps": task.lane_steps,
         "simulation_seconds": round(run.seconds, 3),
         "threads": threads,
+        "scheduler": scheduler,
         "resumed_from": run.resumed_from,
         "compile_seconds": round(compiling, 3),
         # Of this command, whatever else the machine did: over the number of cores, the time on an idle one.

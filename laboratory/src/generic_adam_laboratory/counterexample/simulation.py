@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from generic_adam.errors import RunError
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule, Subtract, as_schedule, sqrt
+from generic_adam_laboratory.backends import dask_pool
 from generic_adam_laboratory.counterexample import kernels
 from generic_adam_laboratory.counterexample.problem import Counterexample, Form, GradientStream
 from generic_adam_laboratory.runs.run import Progress, Run, Work, carry_out
@@ -329,6 +330,43 @@ class Simulation(Work):
         times, problem = self.times[:, np.newaxis], self.plan.problem
         regret = problem.regret(self.loss, problem.gradient_sum(times, self.counts)) / times
         return LaneRecords(self.times, tuple(self.plan.methods), self.plan.replicate_range, self.x, regret)
+
+
+class Elsewhere(Work):
+    """A plan that a Dask cluster simulates, whose workers need this package; chunks of replicates are its tasks.
+
+    A chunk's result depends on the plan and its replicates alone, so a worker may die and be replaced: the bits are
+    those of one machine. Nothing is kept before its end.
+    """
+
+    def __init__(self, plan: Plan, scheduler: str, tell: Callable[[str], None] = lambda _: None) -> None:
+        self.plan, self.steps, self._scheduler, self._tell = plan, plan.steps, scheduler, tell
+        self.times = record_times(plan.steps)
+        shape = (len(plan.methods), self.times.size, len(plan.replicate_range))
+        self.state = {"x": np.full(shape, np.nan), "average_regret": np.full(shape, np.nan)}
+
+    def advance(self) -> None:
+        """Have it simulated: two chunks for each thread, so that a lost worker costs a part of its share."""
+        lanes = self.plan.replicate_range
+        with dask_pool(self._scheduler, self._tell) as pool:
+            size = -(-len(lanes) // (2 * pool.width))
+            size += -size % 4  # a vector holds four lanes
+            parts = [lanes[at : at + size] for at in range(0, len(lanes), size)]
+            tasks = [pool.submit(simulate, replace(self.plan, replicates=part)) for part in parts]
+            for done in pool.completed(tasks):
+                found: LaneRecords = done.result()
+                place = slice(found.replicates.start - lanes.start, found.replicates.stop - lanes.start)
+                for name, values in self.state.items():
+                    values[:, :, place] = getattr(found, name)
+        self.next_t = self.steps + 1
+
+    def records(self) -> LaneRecords:
+        """Return what came back."""
+        return LaneRecords(self.times, tuple(self.plan.methods), self.plan.replicate_range, **self.state)
+
+
+Simulating = Callable[["Plan"], "Simulation | Elsewhere"]
+"""Where a plan is simulated: here, or on a cluster."""
 
 
 def _check_memory(plan: Plan, rules: Sequence[Rule], recorded: int) -> None:

@@ -25,6 +25,7 @@ from generic_adam_laboratory.counterexample.simulation import (
     AdaShift,
     LaneRecords,
     Plan,
+    Simulating,
     Simulation,
     Subject,
     simulate,
@@ -193,9 +194,11 @@ class Outcome:
         return [one for one in every if {curve.label for curve in curves} <= set(one.labels)]
 
 
-def run_study(study: Study, *, threads: int = 1, progress: Progress | None = None, run: Run | None = None) -> Outcome:
+def run_study(
+    study: Study, *, simulating: Simulating = Simulation, progress: Progress | None = None, run: Run | None = None
+) -> Outcome:
     """Run a study, or what a run has not of it yet."""
-    simulations = [Simulation(plan, threads) for plan in (study.plan, *study.longer)]
+    simulations = [simulating(plan) for plan in (study.plan, *study.longer)]
     carry_out(Stages(*simulations), run, progress)
     first, *longer = (simulation.records() for simulation in simulations)
     problem = replace(study.plan.problem, as_printed=True)

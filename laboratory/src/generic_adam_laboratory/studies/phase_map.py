@@ -20,10 +20,11 @@ from generic_adam.answers.figures import BLUE, GREY, VERMILION, drawing, legend_
 from generic_adam.errors import RunError
 from generic_adam.methods import Method
 from generic_adam.methods import power_family as power_family_of
-from generic_adam_laboratory.counterexample import LaneRecords, Plan, simulate
+from generic_adam_laboratory.counterexample import LaneRecords, Plan
+from generic_adam_laboratory.counterexample.simulation import Simulating, Simulation
 from generic_adam_laboratory.counterexample.study import ARRIVED, PAPER_BETA
 from generic_adam_laboratory.runs.records import Claim, Occasion, write_results
-from generic_adam_laboratory.runs.run import Progress, Run
+from generic_adam_laboratory.runs.run import Progress, Run, carry_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,10 +124,17 @@ class PhaseMap:
 
 
 def run_map(
-    grid: Grid, plan: Plan, *, threads: int = 1, progress: Progress | None = None, run: Run | None = None
+    grid: Grid,
+    plan: Plan,
+    *,
+    simulating: Simulating = Simulation,
+    progress: Progress | None = None,
+    run: Run | None = None,
 ) -> PhaseMap:
     """Simulate a map (`grid.plan(...)`), or what is left of it in a run."""
-    return PhaseMap.from_records(grid, simulate(plan, threads=threads, progress=progress, run=run))
+    work = simulating(plan)
+    carry_out(work, run, progress)
+    return PhaseMap.from_records(grid, work.records())
 
 
 def outside_and_arriving(measured: PhaseMap) -> list[tuple[float, float]]:
