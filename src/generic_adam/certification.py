@@ -22,7 +22,7 @@ from generic_adam.theorems.plan import BestRate
 
 
 def read(subject: Any, scheduler: Any = None, **options: Any) -> Algorithm:
-    """The Algorithm that is meant.
+    """Return the Algorithm that is meant.
 
     Args:
         subject: a Method, an Algorithm, the name of a method or a recipe, a torch optimizer (with its scheduler
@@ -110,7 +110,7 @@ def bound(
     *,
     budget: float = 1.0,
 ) -> Bound:
-    """The smallest bound after a number of steps, with its theorem and the trivial bound beside it.
+    """Return the smallest bound after a number of steps, with its theorem and the trivial bound beside it.
 
     Args:
         subject: what `read` takes; a Method alone means the paper's algorithm, with v_0 = 1e-8.
@@ -143,7 +143,7 @@ def advise(
     setting: Setting | None = None,
     budget: float = 1.0,
 ) -> Advices:
-    """Certified or better-bounded algorithms nearest to the given one, each with what changes and its price.
+    """Find small changes that give a better guarantee, each with its cost.
 
     Args:
         subject: a Method or an Algorithm, its name, an optimizer or what makes one: what `read` takes.

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 
 def shown(value: object) -> str:
-    """A value as messages quote it: in one short line, whatever it is."""
+    """Return a value as messages quote it: in one short line, whatever it is."""
     try:
         text = reprlib.repr(value)
     except Exception:  # noqa: BLE001  (a whole number of 5,000 digits has no text, others' classes may have none)
@@ -18,7 +18,7 @@ def shown(value: object) -> str:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """What may have been meant by a name that is not known: the closest, letters swapped first; else all of them."""
+    """Return the closest known name, letters swapped first; else the list of all names."""
     names = list(known)
     close = get_close_matches(name, names, n=5)
     if not close:
@@ -70,7 +70,7 @@ class StoppedError(GenericAdamError):
 
 @contextmanager
 def told_as(kind: type[GenericAdamError], said: str) -> Iterator[None]:
-    """What others' code raises (a scheduler, a closure, a user's function) is an error of ours, in one line.
+    """Turn what others' code raises (a scheduler, a closure, a user's function) into an error of ours, in one line.
 
     Args:
         kind: the class of the error.

@@ -44,7 +44,7 @@ class MissingError(SettingError):
 
 
 class Source(StrEnum):
-    """Where the value of a fact is from."""
+    """The origin of a fact's value."""
 
     GIVEN = "given"
     ASSUMED = "assumed"
@@ -110,7 +110,7 @@ class Fact:
 
     @property
     def text(self) -> str:
-        """What is known, with its provenance."""
+        """The fact in words, with its provenance."""
         kind = kinds()[self.name]
         phrase = kind.unknown if self.value is None else kind.phrase.format(_in_words(self.value))
         return f"{phrase} ({self.told})" if self.told and self.value is not None else phrase
@@ -234,7 +234,7 @@ _Each = Kind[float | Sequence[float] | None, float | tuple[float, ...] | None]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Setting:
-    r"""What is known of the problem and the run.
+    r"""The known facts about the problem and the run.
 
     Each argument is a plain value, which counts as given, or a `Fact` with its provenance. An attribute is the plain
     value, and ``facts[name]`` the fact; what is not known is None (of a truth: False) and not among the facts.

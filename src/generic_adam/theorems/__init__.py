@@ -40,7 +40,10 @@ _LISTED = (
     "regret.Regret",
     "literature.Reddi2018",
 )
-_CITED = "mukkamala_hein2017 reddi2018_regret defossez2020 zhang2022 shi2021 li2023 wang2023 xie_li2024".split()
+_CITED = (
+    *("mukkamala_hein2017", "reddi2018_regret", "defossez2020", "zhang2022"),
+    *("shi2021", "li2023", "wang2023", "xie_li2024"),
+)
 
 
 @cache

@@ -164,7 +164,7 @@ class Advices(Part):
 
     @property
     def complete(self) -> bool:
-        """Whether the search came to its end, so that nothing else was found to help."""
+        """True if the search came to its end, so that nothing else was found to help."""
         return not self.spent
 
     def __iter__(self) -> Iterator[Advice]:

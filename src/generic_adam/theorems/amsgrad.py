@@ -44,7 +44,7 @@ from generic_adam.theorems.weighted import (
 
 
 def _plain(terms: Callable[[Sequences, Block, State], Terms]) -> Recursions:
-    """A form where beta_t is kept and there is no noise (M, O)."""
+    """Return a form where beta_t is kept and there is no noise (M, O)."""
     return Recursions(lambda _, block: State(block.beta, block.gain), terms, noisy=False)
 
 
@@ -114,7 +114,7 @@ class RunningMaximum(Theorem):
     hypotheses: ClassVar = (*WITHOUT_NOISE, momentum_below_one, _eps_never_falls)
 
     def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
-        """The smaller of M and M_E after T steps."""
+        """Return the smaller of M and M_E after T steps."""
         sequences = Sequences.of_algorithm(x, steps)
         found = [amsgrad_bound(sequences, problem).offer()]
         if x.power.denominator == 2:

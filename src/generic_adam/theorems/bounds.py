@@ -31,7 +31,7 @@ _ALMOST_SURE = "(A4s)"
 
 @dataclass(frozen=True)
 class Bound(Part):
-    r"""What is guaranteed on a problem after T steps.
+    r"""The guarantee on a problem after T steps.
 
     Attributes:
         theorem: the name of the theorem with the smallest bound, of those that say something if some do; None where no
@@ -68,7 +68,7 @@ class Bound(Part):
 
     @property
     def value(self) -> float:
-        r"""What :math:`\|\nabla f(x_\tau)\|^2` is at most with probability `probability`."""
+        r"""The number that :math:`\|\nabla f(x_\tau)\|^2` stays below with probability `probability`."""
         return self.expectation / self.delta
 
     @property
@@ -78,12 +78,12 @@ class Bound(Part):
 
     @property
     def is_valid(self) -> bool:
-        """Whether some theorem gives a bound."""
+        """True if some theorem gives a bound."""
         return self.theorem is not None
 
     @property
     def informative(self) -> bool:
-        """Whether the bound is below what holds without a theorem; else the theorem is silent."""
+        """True if the bound is below the trivial one."""
         return Offer(self.expectation, self.l1, {}).beats(self.trivial, self.trivial_l1)
 
 
@@ -95,7 +95,7 @@ def bound_algorithm(
     theorem: str | None = None,
     budget: float | None = None,
 ) -> Bound:
-    """The smallest bound after a number of steps.
+    """Return the smallest bound after a number of steps.
 
     Args:
         subject: an Algorithm; a Method alone means the paper's algorithm.
@@ -169,7 +169,7 @@ def _provided(theorem: Theorem, x: Algorithm, known: Setting, steps: int) -> Ite
 def informative_from(
     subject: Method | Algorithm, setting: Setting, theorem: str | None = None, budget: float | None = None
 ) -> int | None:
-    """A number of steps after which the bound, or a theorem's own, says something; None if 10^6 is not enough.
+    """Return a number of steps after which the bound, or a theorem's own, says something; None if 10^6 is not enough.
 
     It is the least, to two digits, where the bound does not fall silent again.
     """

@@ -39,7 +39,7 @@ _LONG_RUN = {
     Verdict.UNDECIDED: Answer.UNKNOWN,
 }
 FOR_EVER = (About.GRADIENT, About.REGRET)
-"""What a theorem is about that says something for ever."""
+"""The subjects of theorems that say something for ever."""
 _JOINTLY = Reason("groups")
 # The last answers by their questions: who asks again (a loop, `advise` after `check`) need not wait again.
 _ANSWERED: dict[tuple[Any, ...], Certificate] = {}
@@ -52,7 +52,7 @@ _OTHER_DIVISORS = {"running_maximum", "preconditioned", "delayed"}
 
 @dataclass(frozen=True)
 class Certificate(Part):
-    """What is known of an algorithm.
+    """The answers of all theorems about an algorithm.
 
     Attributes:
         algorithm: what was asked about; where its parameter groups differ, the part with the worst verdict.
@@ -112,7 +112,7 @@ class Certificate(Part):
 
     @property
     def apart(self) -> bool:
-        """Whether every part is certified alone, and nothing covers them together."""
+        """True if every part is certified alone, and nothing covers them together."""
         alone = bool(self.parts) and all(part.verdict is Verdict.CERTIFIED for part in self.parts)
         return alone and not _proportional(self.parts)
 
@@ -128,7 +128,7 @@ class Certificate(Part):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What the deciding theorem takes for granted beyond the common assumptions."""
+        """The facts that the deciding theorem takes for granted beyond the common assumptions."""
         deciding = (part.deciding for part in self.parts or (self,))
         return tuple(dict.fromkeys(need for one in deciding if one is not None for need in one.needs))
 
@@ -139,7 +139,7 @@ class Certificate(Part):
 
     @property
     def outside(self) -> tuple[Reason, ...]:
-        """What keeps every theorem from covering it; empty where one covers it."""
+        """The reasons that keep every theorem from covering it; empty where one covers it."""
         if self.apart:
             return (_JOINTLY,)
         if self.deciding is not None:
@@ -164,7 +164,7 @@ class Certificate(Part):
         return self if found.verdict is self.verdict and found.rate == self.rate else found
 
     def __getitem__(self, name: str) -> Finding:
-        """What one theorem says, by its name."""
+        """Return the finding of one theorem, by its name."""
         found = {one.theorem.lower(): one for one in self.findings}
         if name.lower() not in found:
             asked = ", ".join(one.theorem for one in self.findings)
@@ -176,7 +176,7 @@ class Certificate(Part):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
-        """The certificate of the algorithm that `to_dict` wrote, decided anew."""
+        """Return the certificate of the algorithm that `to_dict` wrote, decided anew."""
         with told_as(TheoremError, "no certificate that `to_dict` wrote:"):
             horizon = data.get("horizon")
             steps = None if horizon is None else int(horizon["steps"])
@@ -272,7 +272,7 @@ def fine_tuned(x: Algorithm, setting: Setting) -> Setting:
 
 
 def reading(x: Algorithm, steps: int, setting: Setting, theorem: Theorem | None = None) -> HorizonAnswer:
-    """What is guaranteed after a number of steps; where clipping never acts, provided that it does not."""
+    """Return the guarantee after a number of steps; where clipping never acts, provided that it does not."""
     effective, idle = without_idle_clipping(x, setting)
     found = read_horizon(effective, steps, setting, theorem)
     return found.also_needing(*idle)
@@ -289,7 +289,7 @@ def _in_the_way(findings: Sequence[Finding]) -> tuple[Reason, ...]:
 
 
 def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:
-    r"""What is guaranteed for all parts together, from the answers for each alone.
+    r"""Return the guarantee for all parts together, from the answers for each alone.
 
     Proportional rates, :math:`\alpha^{(k)}_t = \kappa_k\alpha_t` (W.4): the bound is on
     :math:`\sum_k \kappa_k (\nabla_k f)^2/\hat D_k`, so that the noise of a group counts :math:`(\sum_k
@@ -332,12 +332,12 @@ def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:
 
 
 def _ratio(one: Schedule, other: Schedule) -> float:
-    """The number that one sequence of the shape of another is of it."""
+    """Return the number that one sequence of the shape of another is of it."""
     return collected(one / other)(1)
 
 
 def _largest_product(one: Sequence[float], other: Sequence[float]) -> float:
-    """The largest (sum p_k a_k)(sum p_k b_k) over all shares p: it is taken with two of them, or with one."""
+    """Return the largest (sum p_k a_k)(sum p_k b_k) over all shares p: it is taken with two of them, or with one."""
     largest = max(a * b for a, b in zip(one, other, strict=True))
     for (a, b), (c, d) in itertools.combinations(zip(one, other, strict=True), 2):
         bend = (a - c) * (b - d)
@@ -361,7 +361,7 @@ def _proportional(parts: Sequence[Certificate]) -> bool:
 
 
 def _same_shape(one: Schedule, other: Schedule) -> bool:
-    """Whether the ratio of two sequences is a positive constant by its form; a frozen group's 0 has no ratio."""
+    """Return whether the ratio of two sequences is a positive constant by its form; a frozen group's 0 has no ratio."""
     try:
         return collected(one / other).is_constant and collected(other / one).is_constant
     except ScheduleError:

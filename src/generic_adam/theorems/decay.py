@@ -66,7 +66,7 @@ def weights_stay_bounded(_: Algorithm, setting: Setting) -> Decision:
 
 
 def _decay_vanishes(x: Algorithm, _: Setting) -> Decision:
-    """The alpha-weighted mean of lambda_t^2, lambda_t = nu_t / alpha_t, tends to 0: then decay leaves no floor.
+    """Decide whether the alpha-weighted mean of (nu_t/alpha_t)^2 tends to 0: then decay leaves no floor.
 
     Steps with alpha_t = 0 < nu_t are finitely many where alpha_t has an order of its own, and cost a constant.
     """
@@ -105,9 +105,9 @@ def decays(x: Algorithm) -> bool:
 
 
 VANISHING_DECAY: tuple[Hypothesis, ...] = where(decays, weights_stay_bounded, _decay_vanishes)
-"""What decoupled decay asks beside any theorem of this kind."""
+"""The hypotheses on decoupled decay beside any theorem of this kind."""
 VANISHING_MEAN_DECAY: tuple[Hypothesis, ...] = where(decays, weights_stay_bounded, _mean_decay_vanishes)
-"""What it asks beside RR and P."""
+"""The hypotheses on decoupled decay beside RR and P."""
 
 
 class Decay(Weighted):

@@ -32,7 +32,7 @@ _COMPARED = (2, 3, *(2**k for k in range(2, 13)))
 
 
 class Status(StrEnum):
-    """What is known of one condition. `FAILS` means "not met"; it never means that the method diverges."""
+    """The answer to one condition. `FAILS` means "not met"; it never means that the method diverges."""
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -52,7 +52,7 @@ class Rate:
 
 
 def rate_of(order: Growth | None) -> Rate | None:
-    """The rate that an order stands for; None off the polynomial scale."""
+    """Return the rate that an order stands for; None off the polynomial scale."""
     return None if order is None or order.rho.sign_of_log else Rate(order.power, order.log, order.loglog)
 
 
@@ -122,7 +122,7 @@ class Decision:
 
     @property
     def holds(self) -> bool:
-        """Whether the answer is "holds"."""
+        """True if the answer is "holds"."""
         return self.status is Status.HOLDS
 
     @property
@@ -193,7 +193,7 @@ def bounded_below_one(beta: Schedule, horizon: int | None = None) -> Decision:
 
 
 def _stays_away_from_zero(complement: Schedule, growth: Growth | None) -> bool:
-    """Whether a positive sequence has a positive lower bound: where its tail does, the rest is finite."""
+    """Return whether a positive sequence has a positive lower bound: where its tail does, the rest is finite."""
     if growth is not None:
         return growth.sign > 0 and growth.trend >= 0
     return any(enclose(complement, start).range.low > 0 for start in (1, 1024))
@@ -310,12 +310,12 @@ def _late(schedule: Schedule) -> Iterator[tuple[int, Schedule]]:
 
 
 def late_constant(schedule: Schedule) -> bool:
-    """Whether u_t is constant from some step on, by its form."""
+    """Return whether u_t is constant from some step on, by its form."""
     return any(late.is_constant for _, late in _late(schedule))
 
 
 def late_falls(schedule: Schedule) -> bool:
-    """Whether u_t never rises from some step on, where a form says so."""
+    """Return whether u_t never rises from some step on, where a form says so."""
     return any(direction(late, start, math.inf) in {0, -1} for start, late in _late(schedule))
 
 
@@ -335,7 +335,7 @@ def limit_is_one(theta: Schedule) -> Decision:
 
 
 def sum_diverges(schedule: Schedule, name: str = "u") -> Decision:
-    """The sum of u_t >= 0 over all t is infinite; exact on the scale, 1/(t log t log log t) included."""
+    """Decide whether the sum of u_t >= 0 is infinite; exact on the scale, 1/(t log t log log t) included."""
     growth = two_sided(schedule)
     if growth is None or growth.sign < 0:
         return Decision(Status.UNDECIDED, f"The order of {name}_t is not known.")
@@ -346,7 +346,7 @@ def sum_diverges(schedule: Schedule, name: str = "u") -> Decision:
 
 
 def two_sided(schedule: Schedule) -> Growth | None:
-    """The g with c1 g(t) <= u_t + ... + u_{t+P-1} and u_t <= c2 g(t) for all late t and some P, or None.
+    """Return the g with c1 g(t) <= u_t + ... + u_{t+P-1} and u_t <= c2 g(t) for all late t and some P, or None.
 
     P = 1 is a growth proper. P > 1 are sequences that come back to 0 with a period (restarts to 0): a factor
     that repeats, is never negative and not always 0 counts as a constant.
@@ -391,7 +391,7 @@ def ratio(method: Method, steps: int) -> float:
 
 
 def ratio_growth(method: Method) -> Growth | None:
-    r"""The growth of sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T) (condition 4), or None if unknown."""
+    r"""Return the growth of sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T) (condition 4), or None if unknown."""
     terms, steps = weighted_steps(method).growth, method.alpha.growth
     if terms is None or steps is None or steps.sign <= 0:
         return None
@@ -424,7 +424,7 @@ def paper_ratio(method: Method) -> Decision:
 
 
 def weighted(method: Method, *, noisy: bool = True) -> Decision:
-    r"""Whether Theorem W's bound tends to 0 (W-infinity: SC' and SC''), decided on the growth scale.
+    r"""Decide whether Theorem W's bound tends to 0 (W-infinity: SC' and SC''), decided on the growth scale.
 
     Asked where beta_t <= beta < 1, theta_t -> 1 and sum alpha_t = infinity; 1 - theta_t is of exact order g_q for all
     late t, alpha_t of order g_a (see `two_sided`).
@@ -448,7 +448,7 @@ def weighted(method: Method, *, noisy: bool = True) -> Decision:
 
 
 def vanishes(order: Growth | None, name: str, variable: str = "T") -> Decision:
-    """Whether something of that order tends to 0."""
+    """Decide whether something of that order tends to 0."""
     if order is None:
         return Decision(Status.UNDECIDED, f"The order of {name} is not known.")
     told = f"{name} is of order {order.scale.text(variable)}, which"
@@ -511,7 +511,7 @@ def _step(schedule: Schedule, t: int) -> StepWitness:
 
 
 def _shown(schedule: Schedule, t: int) -> str:
-    """A value in a sentence; a number too small for a float is not 0."""
+    """Return a value for a sentence; a number too small for a float is not 0."""
     found = _number(schedule, t)
     if found is None:
         return "undefined"

@@ -47,7 +47,7 @@ def eps_in_step(x: Algorithm, _: Setting) -> Decision | None:
 
 
 def corrects_bias(eps: Schedule, theta: Schedule) -> bool:
-    """Whether eps_t = c sqrt(1 - prod theta_i), or c sqrt(1 - theta^t) for a constant theta."""
+    """Return whether eps_t = c sqrt(1 - prod theta_i), or c sqrt(1 - theta^t) for a constant theta."""
     written_out = theta.is_constant and collected(eps / sqrt(1 - theta**t)).is_constant
     return written_out or collected(eps / sqrt(bias_correction(theta))).is_constant
 

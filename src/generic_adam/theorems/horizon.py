@@ -59,7 +59,7 @@ _LARGE_GRADIENT, _BARELY = 1.0, 1.25
 
 @dataclass(frozen=True)
 class Floor:
-    """Where the bound of constant sequences ends as T grows.
+    """The limit of the bound of constant sequences as T grows.
 
     Args:
       noise: the limit of X_w/G_1 without the drift; there is no useful guarantee for any problem where it is >= 1.
@@ -242,7 +242,7 @@ class HorizonAnswer(Part):
 
     @property
     def useful(self) -> bool:
-        """Whether all parts together, rounded up, leave less than the size that gradients have anyway."""
+        """True if all parts together, rounded up, leave less than the size that gradients have anyway."""
         return not self.outside and self.relative is not None and self.relative * (1 + self.rounding) < 1
 
     @property
@@ -298,7 +298,7 @@ class HorizonAnswer(Part):
 
     @property
     def depends_on_gradients(self) -> bool:
-        """Whether the numbers, which are of gradients of `TYPICAL_GRADIENT`, are others for larger gradients."""
+        """True if the numbers, of gradients of `TYPICAL_GRADIENT`, are others for larger gradients."""
         return self.steeper > _BARELY
 
     def also_needing(self, *phrases: str) -> HorizonAnswer:
@@ -385,7 +385,7 @@ def _shrunk(_: Sweep, piece: Piece, __: Coordinates) -> Array | float:
 def read_horizon(
     x: Algorithm, steps: int, setting: Setting | None = None, theorem: Theorem | None = None
 ) -> HorizonAnswer:
-    """The three numbers of an algorithm after T steps; what no theorem covers is named, and set aside.
+    """Return the three numbers of an algorithm after T steps; what no theorem covers is named, and set aside.
 
     Args:
         x: the algorithm.
@@ -537,7 +537,7 @@ def _numbers(x: Algorithm, steps: int, setting: Setting, keep: float) -> Horizon
 
 
 def _scale(setting: Setting) -> dict[str, Any]:
-    """The gap and the curvature of the problem in units of G_1, where the setting knows what makes them."""
+    """Return the gap and the curvature of the problem in units of G_1, where the setting knows what makes them."""
     known, found = setting.completed(), dict[str, Any]()
     each, count = known.gradient_bound, known.dimension
     if isinstance(each, tuple):
@@ -557,7 +557,7 @@ def _scale(setting: Setting) -> dict[str, Any]:
 
 
 def noise_floor(x: Algorithm, *, symmetric: bool = False) -> float | None:
-    """The number that c_noise tends to for constant beta and theta; None where one of them moves."""
+    """Return the number that c_noise tends to for constant beta and theta; None where one of them moves."""
     beta, theta = x.method.beta, x.method.theta
     if x.running_maximum or not (beta.is_constant and theta.is_constant and theta(1) > 0):
         return None
@@ -579,7 +579,7 @@ def noise_floor(x: Algorithm, *, symmetric: bool = False) -> float | None:
 
 
 def _limit(schedule: Schedule) -> float | None:
-    """The limit of a sequence that is not negative, where its form tells it."""
+    """Return the limit of a sequence that is not negative, where its form tells it."""
     growth = schedule.growth
     if growth is None or growth.trend > 0:
         return None

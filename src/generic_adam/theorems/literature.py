@@ -25,7 +25,7 @@ from generic_adam.theorems.theorem import (
 
 
 def _constant(name: str) -> Hypothesis:
-    """A sequence of the method is constant."""
+    """Return the hypothesis that a sequence of the method is constant."""
 
     def hypothesis(x: Algorithm, _: Setting) -> Decision:
         one: Schedule = getattr(x.method, name)

@@ -1,4 +1,4 @@
-r"""The two logarithms that pay for noise, momentum and drift, and the sharp constant of the first of them.
+r"""Two logarithms that pay for noise, momentum and drift, and the sharp constant of the first of them.
 
 With :math:`U_t = W_t v_t` plus a constant, :math:`\ell_t = \log(U_t/U_{t-1})` and :math:`\ell'_t = 2\log(D_t/
 (\sqrt{\theta_t}\,D_{t-1}))` telescope, and their sums are at most :math:`S_t` and :math:`S'_t` in the mean (Jensen):

@@ -80,7 +80,7 @@ class Estimate(Part):
 
     @property
     def reliable(self) -> bool:
-        """Whether nothing carries more than a fifth of the variance, so that the normal law may be used."""
+        """True if nothing carries more than a fifth of the variance, so that the normal law may be used."""
         return self.largest_share <= RELIABLE_SHARE
 
     @property
@@ -200,7 +200,7 @@ class Budget(Part):
 
     @property
     def closes(self) -> bool | None:
-        """Whether what the loss fell is what it fell along the steps, within two standard errors; None if not seen.
+        """True if the loss fell by what it fell along the steps, within two standard errors; None if not seen.
 
         Where it is not, something else moves the weights, or the loss that was measured is another at the ends.
         """
@@ -234,7 +234,7 @@ class Budget(Part):
 
     @property
     def mean_l1(self) -> float:
-        r"""What the weighted mean of :math:`\|\nabla f(x_t)\|_1` along this run is at most, asymptotic 95 %.
+        r"""The upper limit of the weighted mean of :math:`\|\nabla f(x_t)\|_1` along this run, asymptotic 95 %.
 
         :math:`\sqrt{S X}` at the upper limits; of this run alone, and `reliable` says whether the limit may be used.
         """
@@ -244,7 +244,7 @@ class Budget(Part):
 
     @property
     def reliable(self) -> bool:
-        """Whether nothing carries more than a fifth of the variance of a part."""
+        """True if nothing carries more than a fifth of the variance of a part."""
         return all(part.reliable for part in (self.size, self.scale, self.curvature, self.bias))
 
 

@@ -149,7 +149,7 @@ _HOLDS = Decision(Status.HOLDS, f"{_GAMMA} for every t >= 2 asked about.")
 
 
 def _at_join(alpha: Schedule, theta: Schedule, step: int) -> Decision | None:
-    """What is wrong with (a) at a single step; None where it holds there."""
+    """Return what is wrong with (a) at a single step; None where it holds there."""
     try:
         sign, _ = decided(lambda: value(theta, step) * value(alpha, step - 1) ** 2 - value(alpha, step) ** 2)
     except ScheduleError as error:
@@ -164,7 +164,7 @@ def _fails(step: int) -> Decision:
 
 
 def _between(alpha: Schedule, theta: Schedule, start: int, stop: float) -> Decision:
-    """(a) on the steps start + 1..stop, on which alpha has no join."""
+    """Decide (a) on the steps start + 1..stop, on which alpha has no join."""
     if alpha == NOTHING:
         return _HOLDS
     own = bias_correction(theta)
@@ -198,7 +198,7 @@ def _only_falls(part: Schedule) -> bool:
 
 
 def _weights_never_rise(theta: Schedule) -> bool:
-    """Whether w_t = q_t W_t never rises: 1/q_t - 1/q_{t-1} >= 1, as w_t/w_{t-1} = q_t/(q_{t-1} theta_t)."""
+    """Return whether w_t = q_t W_t never rises: 1/q_t - 1/q_{t-1} >= 1, as w_t/w_{t-1} = q_t/(q_{t-1} theta_t)."""
     if isinstance(theta, WeightedTheta):
         return bool(every(theta.weights, Inequality.FALLING).holds)
     if not all(node.pointwise for node in walk(theta)):
@@ -208,7 +208,7 @@ def _weights_never_rise(theta: Schedule) -> bool:
 
 
 def _step_ratio(parts: Mapping[Schedule, Fraction]) -> Schedule:
-    """The product of the parts at t over that at t - 1, with what cancels in 1 less it in view: ((t - 1)/t)^p."""
+    """Return the product of the parts at t over that at t - 1, so that 1 less it cancels: ((t - 1)/t)^p."""
     result = as_schedule(1)
     for base, power in parts.items():
         earlier = _one_step_earlier(base)
@@ -217,7 +217,7 @@ def _step_ratio(parts: Mapping[Schedule, Fraction]) -> Schedule:
 
 
 def _one_step_earlier(schedule: Schedule) -> Schedule:
-    """The schedule of u_{t-1}, for t >= 2, of one without sums over the steps."""
+    """Return the schedule of u_{t-1}, for t >= 2, of one without sums over the steps."""
     match schedule:
         case Time():
             return t - 1

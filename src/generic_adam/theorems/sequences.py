@@ -98,7 +98,7 @@ class Block:
         return self.theta if self.theta[0] > 0 else np.where(self.theta > 0, self.theta, 1.0)
 
     def total(self, values: Array) -> float:
-        """The sum of values, one for each step or one for all of them."""
+        """Return the sum of values, one for each step or one for all of them."""
         return total(values, self.length)
 
 
@@ -140,7 +140,7 @@ class Sequences:
         return [(start, min(start + BLOCK, self.steps + 1)) for start in range(1, self.steps + 1, BLOCK)]
 
     def blocks(self) -> Iterator[Block]:
-        """The blocks from the first to the last."""
+        """Yield the blocks from the first to the last."""
         return (self.block(start, stop) for start, stop in self.edges)
 
     @classmethod

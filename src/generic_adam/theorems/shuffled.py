@@ -112,7 +112,7 @@ class ShuffledBound:
         return (math.sqrt(self.largest * self.value) + self.moved_norm + self.defect_norm) ** 2
 
     def offer(self) -> Offer:
-        """The bound in the measure that all theorems share, rounded up."""
+        """Return the bound in the measure that all theorems share, rounded up."""
         up = 1 + self.rounding
         told = ("gap", "noise", "drift", "decay", "weight", "moved", "s1", "defect")
         constants = {name: float(getattr(self, name)) for name in told}
@@ -489,7 +489,7 @@ class Shuffled(Theorem):
         return (*super().outside(x, setting), *([Reason("drawn", how)] if how else []))
 
     def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
-        """The bound at the end of the last whole epoch."""
+        """Return the bound at the end of the last whole epoch."""
         n = problem.batches_per_epoch
         if n is None:
             raise TheoremError("it asks for the number of batches in an epoch")

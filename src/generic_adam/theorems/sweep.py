@@ -56,7 +56,7 @@ _beyond_doubles = np.errstate(divide="ignore", over="ignore", invalid="ignore")
 
 @dataclass(frozen=True, eq=False)
 class State:
-    r"""What a theorem puts into the recursions that go forwards.
+    r"""A theorem's terms in the recursions that go forwards.
 
     Args:
       keep: r, the share of the direction that the next one inherits.
@@ -71,7 +71,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    r"""What a theorem puts into the recursions that go backwards; None is zero throughout.
+    r"""A theorem's terms in the recursions that go backwards; None is zero throughout.
 
     Args:
       own: w, the weight of a step's own direction in Q.
@@ -189,7 +189,7 @@ def _share_of_eps(x: Sequences, block: Block, before: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    r"""What a block says about noise and drift before they are majorised: unit G, unit L.
+    r"""Noise and drift of a block before they are majorised: unit G, unit L.
 
     Args:
       start: its first step.
@@ -622,7 +622,7 @@ _LETTERS = {"momentum_weight": "a", "gradient_weight": "b", "decay": "nu"}
 
 
 def _check_range(block: Block, names: Sequence[str]) -> None:
-    """What every theorem with weights asks of the steps: beta_t in [0, 1), theta_t in (0, 1), nothing negative.
+    """Check what every theorem with weights asks of the steps: beta_t in [0, 1), theta_t in (0, 1), nothing negative.
 
     theta_1 = 0 may be: the first step inherits nothing.
 

@@ -65,7 +65,7 @@ GIVEN_THE_OTHERS = "the noise of each weight is symmetric given that of the othe
 
 
 def _inherited(x: Algorithm) -> bool:
-    """Whether a direction from before the division is inherited: Adam's momentum, not a heavy ball."""
+    """Return whether a direction from before the division is inherited: Adam's momentum, not a heavy ball."""
     return x.heavy_ball is None and x.method.beta != NOTHING
 
 
@@ -120,11 +120,11 @@ class Symmetric(Weighted):
     hypotheses: ClassVar = (*SYMMETRIC_FOR_EVER, *VANISHING_DECAY)
 
     def granted(self, x: Algorithm) -> tuple[str, ...]:
-        """Where a norm is clipped, symmetry given the other weights' noise."""
+        """Return, where a norm is clipped, symmetry given the other weights' noise."""
         return (GIVEN_THE_OTHERS,) if x.clipping is not None and x.clipping.kind == "norm" else ()
 
     def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
-        """The theorem's recursion after T steps."""
+        """Evaluate the theorem's recursion after T steps."""
         clipped, clip = None, x.clipping
         if clip is not None:
             parts = clipped_parts(problem, clip.threshold, by_value=clip.kind == "value")

@@ -39,7 +39,7 @@ COUPLED_DECAY = "decay is a part of the loss, f + (lambda/2) |x|^2, and the weig
 
 
 class Verdict(StrEnum):
-    """What is known of a method: the sufficient condition is met, not met, or could not be decided."""
+    """The answer about a method: the sufficient condition is met, not met, or could not be decided."""
 
     CERTIFIED = "certified"
     NOT_CERTIFIED = "not certified"
@@ -55,7 +55,7 @@ class Confidence(StrEnum):
 
 
 class About(StrEnum):
-    """What a theorem speaks of."""
+    """The subject of a theorem."""
 
     GRADIENT = "the gradient at a drawn iterate tends to 0"
     REGRET = "average regret tends to 0 on convex problems"
@@ -111,7 +111,7 @@ class Condition:
 
     @classmethod
     def of(cls, number: int, answer: Decision) -> Condition:
-        """Number an answer of the decider; the witness is a step or a text."""
+        """Return an answer of the decider with its number; the witness is a step or a text."""
         witness = answer.witness.t if isinstance(answer.witness, StepWitness) else answer.witness
         told = witness if witness is None or isinstance(witness, int) else str(witness)
         return cls(number, answer.status, answer.reason, told, answer.asks, rate_of(answer.order), answer.rise)
@@ -132,7 +132,7 @@ def verdict_of(conditions: Sequence[Condition]) -> Verdict:
 
 @dataclass(frozen=True)
 class Finding(Part):
-    """What one theorem says about one algorithm, for ever.
+    """The answer of one theorem about one algorithm, for ever.
 
     Attributes:
         theorem: its name.
@@ -158,7 +158,7 @@ class Finding(Part):
 
     @property
     def covers(self) -> bool:
-        """Whether the theorem speaks of this algorithm at all."""
+        """True if the theorem speaks of this algorithm at all."""
         return not self.outside
 
     @property
@@ -186,7 +186,7 @@ class Finding(Part):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What else it tells whoever asks for the whole argument, one phrase each."""
+        """Further phrases for whoever asks for the whole argument."""
         return ()
 
 
@@ -205,7 +205,7 @@ class Offer:
     constants: dict[str, float]
 
     def beats(self, trivial: float, trivial_l1: float) -> bool:
-        """Whether one of the two is below what holds without a theorem."""
+        """Return whether one of the two is below the trivial bound."""
         return self.expectation < trivial or (self.l1 is not None and self.l1 < trivial_l1)
 
 
@@ -267,11 +267,11 @@ class Theorem:
         return (*beyond(x, self.allows), *excluded, *missing, *elsewhere(setting, shuffled=self.shuffled))
 
     def decide(self, x: Algorithm, setting: Setting) -> list[Decision]:
-        """The hypotheses for every t, of an algorithm that is covered."""
+        """Decide the hypotheses for every t, of an algorithm that is covered."""
         return [found for one in self.hypotheses if (found := _asked(one, x, setting)) is not None]
 
     def examine(self, x: Algorithm, setting: Setting | None = None) -> Finding:
-        """What the theorem says about the algorithm for ever, or why it says nothing."""
+        """Ask the theorem about the algorithm in the long run."""
         known = setting or Setting()
         outside = self.outside(x, known)
         if outside:
@@ -284,12 +284,12 @@ class Theorem:
         return self.kind(*said)
 
     def granted(self, x: Algorithm) -> tuple[str, ...]:
-        """What it takes for granted of an algorithm beyond the common assumptions and the setting's facts."""
+        """Return what it takes for granted beyond the common assumptions and the setting's facts."""
         del x
         return self.needs
 
     def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
-        """The theorem's bound after T steps, for an algorithm that it covers.
+        """Return the theorem's bound after T steps, for an algorithm that it covers.
 
         Raises:
             TheoremError: it gives none, or a hypothesis on the steps 1..T is missing.
@@ -298,7 +298,7 @@ class Theorem:
         raise TheoremError("it gives no bound for a number of steps")
 
     def bounds_by(self, x: Algorithm, setting: Setting) -> str:
-        """The statement that `bound` evaluates for an algorithm that is covered; "" where there is none."""
+        """Return the statement that `bound` evaluates for an algorithm that is covered; "" where there is none."""
         del x, setting
         return "" if type(self).bound is Theorem.bound else self.title
 
@@ -349,7 +349,7 @@ def drawn_as(setting: Setting, steps: int) -> tuple[str, ...]:
 
 
 STARTS_FROM_NOTHING: Excluded = {"v_0 = 0 and nothing added": lambda x: x.initial_v == 0 and sign(x.eps, 1) != 1}
-"""What no theorem with a divisor allows: the first step may divide by 0."""
+"""An exclusion of every theorem with a divisor: the first step may divide by 0."""
 
 
 def where(is_so: Callable[[Algorithm], bool], *asked: Hypothesis) -> tuple[Hypothesis, ...]:
@@ -416,4 +416,4 @@ def _drift_vanishes(x: Algorithm, _: Setting) -> Decision:
 
 
 WITHOUT_NOISE: tuple[Hypothesis, ...] = (*VANISHING_STEPS, _theta_stays, _drift_vanishes)
-"""What makes a bound vanish that has a drift and no noise: with constant theta the first three are enough."""
+"""The hypotheses under which a drift without noise vanishes: with constant theta the first three are enough."""

@@ -40,7 +40,7 @@ _TOLD = ("gap", "noise", "drift", "decay", "jump", "weight", "divisor", "s", "ph
 
 @dataclass(frozen=True)
 class WeightedBound:
-    r"""What a theorem with weights says after T steps: :math:`X_w` is at most the sum of the parts / divisor.
+    r"""The bound of a theorem with weights after T steps: :math:`X_w` is at most the sum of the parts / divisor.
 
     Args:
       theorem: its letter.
@@ -97,7 +97,7 @@ class WeightedBound:
         return math.sqrt(self.s1 * self.value)
 
     def offer(self) -> Offer:
-        """The bound in the measure that all theorems share, rounded up.
+        """Return the bound in the measure that all theorems share, rounded up.
 
         Raises:
           TheoremError: no step has a weight, so that there is none.
@@ -155,7 +155,7 @@ def parts_of(problem: Constants, scales: Sequence[tuple[int, float]] | None) -> 
 
 @dataclass(frozen=True)
 class Norms:
-    r"""What turns :math:`X_w` into norms of the gradient.
+    r"""Two factors that turn :math:`X_w` into norms of the gradient.
 
     Args:
       s1: bounds the weighted mean of :math:`\mathbb{E}\sum_k \hat D_{t,k}`.
@@ -296,7 +296,7 @@ def concluded(
 
 
 def letter_of(sweep: Sweep) -> str:
-    """The letter of the theorem that `weighted_bound` evaluates."""
+    """Return the letter of the theorem that `weighted_bound` evaluates."""
     x = sweep.x
     kinds = {"H": x.heavy_ball is not None, "D": x.decays, "M_E": x.running_maximum}
     kinds |= {"N": x.looks_ahead, "W": sweep.largest_eps == 0}
@@ -387,5 +387,5 @@ class Weighted(Theorem):
     hypotheses: ClassVar = W_INFINITY
 
     def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
-        """The theorem's recursion after T steps."""
+        """Evaluate the theorem's recursion after T steps."""
         return weighted_bound(Sequences.of_algorithm(x, steps), problem).offer()

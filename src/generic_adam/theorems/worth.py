@@ -52,7 +52,7 @@ class Worth(Part):
 
     @property
     def known(self) -> bool:
-        """Whether it was measured on any network."""
+        """True if it was measured on any network."""
         return bool(self.measured)
 
 

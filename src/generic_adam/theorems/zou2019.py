@@ -63,7 +63,7 @@ def hypotheses(method: Method, horizon: int | None = None) -> tuple[Decision, De
 
 @dataclass(frozen=True)
 class PaperFinding(Finding):
-    """What the sufficient condition says about a method."""
+    """The answer of the sufficient condition about a method."""
 
     also = (*Finding.also, "C0", "ratio_order")
 
@@ -98,7 +98,7 @@ class Zou2019(Theorem):
     kind: ClassVar = PaperFinding
 
     def decide(self, x: Algorithm, setting: Setting) -> list[Decision]:
-        """The four conditions, for every t."""
+        """Decide the four conditions, for every t."""
         del setting
         fourth = decide.paper_ratio(x.method)
         if fourth.status is Status.UNDECIDED:
@@ -117,7 +117,7 @@ class Zou2019(Theorem):
 
 
 def examine_method(method: Method) -> PaperFinding:
-    r"""The four conditions for three sequences, with the rate and the constant C0.
+    r"""Decide the four conditions for three sequences, with the rate and the constant C0.
 
     Examples:
         >>> found = examine_method(Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)"))
@@ -137,7 +137,7 @@ def _evidence(method: Method) -> str:
 
 @dataclass(frozen=True)
 class Facts:
-    r"""What Theorem 1 takes from the three sequences on the steps 1..T.
+    r"""The numbers that Theorem 1 takes from the three sequences on the steps 1..T.
 
     Attributes:
         beta: :math:`\beta = \sup_t \beta_t`.
@@ -239,7 +239,7 @@ def _log(number: float) -> float:
 
 @dataclass(frozen=True)
 class PaperBound:
-    r"""What Theorems 1 and 2 say after T steps.
+    r"""The bound of Theorems 1 and 2 after T steps.
 
     Attributes:
         expectation: :math:`B(T)` (Theorem 1); infinite where a hypothesis is missing or the number overflows.
@@ -266,7 +266,7 @@ class PaperBound:
 
     @property
     def is_valid(self) -> bool:
-        """Whether every hypothesis of the theorem holds on 1..T."""
+        """True if every hypothesis of the theorem holds on 1..T."""
         return not self.missing
 
     @property
@@ -351,7 +351,7 @@ def bound(method: Method, problem: Constants, steps: int, theta_prime: float | N
 
 
 def facts_of(method: Method, last: int, C0: float | None) -> Facts:
-    """What the constants take from the steps 1..T; infinite where a quotient is."""
+    """Return what the constants take from the steps 1..T; infinite where a quotient is."""
     first = (1 - method.theta)(1)
     chi = method.alpha(1) / math.sqrt(first) if first > 0 else math.inf
     return Facts(_largest(method.beta, last), method.theta(1), chi, C0 or math.inf)
@@ -379,7 +379,7 @@ def rounding(facts: Facts, known: PaperConstants) -> float:
 
 
 def _sum(schedule: Schedule, last: int) -> float:
-    """A partial sum; nan where a term is no number."""
+    """Return a partial sum; nan where a term is no number."""
     try:
         with np.errstate(over="ignore"):
             return partial_sum(schedule, last)
@@ -388,7 +388,7 @@ def _sum(schedule: Schedule, last: int) -> float:
 
 
 def _largest(beta: Schedule, last: int) -> float:
-    """The largest beta_t up to a step, or the bound that the form gives."""
+    """Return the largest beta_t up to a step, or the bound that the form gives."""
     constant = beta.constant_value
     if constant is not None:
         return constant
@@ -398,7 +398,7 @@ def _largest(beta: Schedule, last: int) -> float:
 
 
 def limit_of_theta(theta: Schedule, last: int) -> float:
-    """The limit of theta_t, or a lower bound for it: theta_T, or what the form of theta_t says."""
+    """Return the limit of theta_t, or a lower bound for it: theta_T, or what the form of theta_t says."""
     reached, growth = 1 - late_value(1 - theta, last), (1 - theta).growth
     if growth is None or growth.trend > 0:
         return reached
