@@ -11,6 +11,7 @@ from generic_adam.watch import CAUSES
 from generic_adam_laboratory.runs.records import Occasion
 from generic_adam_laboratory.zoo import diagnose as zoo
 from generic_adam_laboratory.zoo import diagnose_benchmark as benchmark
+from generic_adam_laboratory.zoo.diagnose_runs import train
 
 
 def test_the_zoo_is_as_large_as_it_says():
@@ -20,6 +21,19 @@ def test_the_zoo_is_as_large_as_it_says():
     names = [one.name for one in (*zoo.FAILING, *zoo.HEALTHY)]
     assert len(names) == len(set(names))
     assert {one.judging for one in zoo.FAILING} == {True, False}
+    for cause in CAUSES:
+        assert len({one.options.task for one in zoo.FAILING if one.cause == cause}) >= 2, cause
+    long = [one for one in zoo.HEALTHY if one.options.steps >= 1000]
+    assert 2 * len(long) >= len(zoo.HEALTHY)
+
+
+@pytest.mark.parametrize("task", sorted({one.options.task for one in zoo.HEALTHY} - {"lenet", "resnet"}))
+def test_a_task_is_the_same_whether_it_is_watched_or_not(task):
+    options = next(one.options for one in zoo.HEALTHY if one.options.task == task)
+    options = replace(options, steps=4)
+    alone, watched = train(options, 1), train(options, 1, watched=True)
+    assert np.array_equal(alone.losses, watched.losses)
+    assert len(watched.watch.records) == 1
 
 
 def test_a_case_is_looked_at_once_and_its_change_replayed(tmp_path, monkeypatch):

@@ -182,10 +182,17 @@ def _skewed_noise(t: Table) -> Mask:
 
 
 def _free_fall(t: Table) -> Mask:
-    """Find a fall that has come near the edge, or that has ended: the loss leaves what it had settled at."""
+    """Find a fall that has come near the edge, or that has ended: the loss leaves what it had settled at.
+
+    Of runs whose losses go on falling nothing is said: they go beyond the edge and come back, again and again.
+    """
     falling = _held(_over(t.falling, 0.9), t.lengths, 0.2 / np.maximum(1 - t.theta, 1e-9))
     left = _over(t.loss_high / _before(t.loss_high, np.max), 1e3) & np.logical_or.accumulate(falling)
-    return falling & (_over(t.edge, 0.5) | _over(t.probed, 0.5)) | left
+    gained = np.zeros(len(falling), bool)
+    for k in range(len(falling) - 8):
+        lowest, later = np.min(t.loss[: k + 1]), np.mean(t.loss[k + 1 :])
+        gained[k] = 0 < later < 2 * lowest
+    return falling & (_over(t.edge, 0.5) | _over(t.probed, 0.5)) & ~gained | left
 
 
 def _passing(t: Table) -> Mask:
@@ -213,6 +220,11 @@ def _jump(t: Table) -> Mask:
         after[-1] = 0.0
         steps = (above + after) / (t.loss_high - before)
         return _over((t.loss_high - before) / _before(t.loss_high - t.loss_low, np.max), 6.0) & _over(steps, 2.0)
+
+
+def _burst(t: Table) -> Mask:
+    """Return where steps that had grown freely went beyond the edge of stability: the loss jumps, and comes back."""
+    return _over(np.roll(t.falling, 1), 0.9) & _over(t.edge, 0.7)
 
 
 def raised(t: Table) -> Mask:
@@ -367,7 +379,7 @@ CAUSES: Mapping[str, Cause] = {
         Cause(
             "not_the_optimizer",
             "The loss jumps while the optimizer is as it should be",
-            lambda t: _jump(t) | (t.loss_bad > 0) | _dead(t),
+            lambda t: _jump(t) & ~_burst(t) | (t.loss_bad > 0) | _dead(t),
             ("loss_high", "loss"),
             "look at the data of these steps, at the model, and at the loss",
         ),

@@ -216,7 +216,7 @@ def _policy(o: Options, draw: Draw) -> Task:
     d, arms = 8, 5
     model = nn.Sequential(nn.Linear(d, 32), nn.Tanh(), nn.Linear(32, arms))
     worth = torch.randn(d, arms, generator=draw)
-    baseline = [0.0]
+    baseline, begun = [0.0], [False]
 
     def draws(r: Draw) -> tuple[Tensor, Tensor]:
         return torch.randn(o.batch, d, generator=r), torch.rand(o.batch, 1, generator=r)
@@ -226,10 +226,14 @@ def _policy(o: Options, draw: Draw) -> Task:
         chosen = (logs.detach().exp().cumsum(1) < uniform).sum(1).clamp_max(arms - 1)
         reward = (x @ worth).gather(1, chosen[:, None]).squeeze(1)
         advantage = reward - baseline[0]
-        baseline[0] += 0.02 * float(advantage.mean())
+        baseline[0] += 0.02 * float(advantage.mean()) * begun[0]  # once a step, however often one looks
+        begun[0] = False
         return -(advantage * logs.gather(1, chosen[:, None]).squeeze(1)).mean()
 
-    return Task(model, draws, loss)
+    def tick(_step: int) -> None:
+        begun[0] = True
+
+    return Task(model, draws, loss, tick=tick)
 
 
 TASKS: Final[Mapping[str, Callable[[Any, Draw], Task]]] = {
