@@ -32,12 +32,22 @@ def data(tmp_path_factory) -> str:
     return str(write_small_mnist(tmp_path_factory.mktemp("data"), train=64, test=20))
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave out figures, which take most of a small study's time and are looked at elsewhere."""
+
+    def leave_out():
+        monkeypatch.setattr("generic_adam_laboratory.studies.study_figures.plot_study", lambda *_: None)
+
+    return leave_out
+
+
 def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.slow
-def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, capfd):
+def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, capfd, undrawn):
     out = tmp_path / "study"
     arguments = ["reproduce", "lenet", "--epochs", "1", "--jobs", "1", "--data", data, "--out", str(out)]
     assert run([*arguments, "--epsilon", "1e-4"]) == 0
@@ -64,6 +74,7 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
     assert manifest["command"] == "generic-adam reproduce lenet --epochs 1 --seeds 1 --epsilon 0.0001"
     assert len(manifest["settings"]["lines"]) == 7
 
+    undrawn()
     before = (out / "records.csv").read_bytes()
     assert json.loads((out / "elapsed.json").read_text())["seconds"] == pytest.approx(manifest["seconds"], abs=1e-3)
     (out / "elapsed.json").write_text('{"seconds": 1000000}')
@@ -96,7 +107,8 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
 
 
 @pytest.mark.slow
-def test_the_cost_study_compares_adam_with_what_is_advised(tmp_path, data):
+def test_the_cost_study_compares_adam_with_what_is_advised(tmp_path, data, undrawn):
+    undrawn()
     out = tmp_path / "cost"
     labels = ("AdamW constant, 0.999", "AdamW cosine, 0.95", "certified Adam", "theta rising")
     chosen = [word for label in labels for word in ("--only", label)]

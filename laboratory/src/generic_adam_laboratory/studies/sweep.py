@@ -85,7 +85,9 @@ class Place:
         if self.scheduler is not None:
             return backends.dask_pool(self.scheduler, tell)
         default = 1 if self.device == "cuda" else os.cpu_count() or 1
-        return backends.local_pool(default if self.workers is None else self.workers)
+        workers = default if self.workers is None else self.workers
+        # One worker is this process itself, which has torch already.
+        return backends.local_pool(workers) if workers > 1 else nullcontext(backends.group_pool(group))
 
 
 def run(
