@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
@@ -33,7 +34,7 @@ class Claim:
         amsgrad_max: the maximum is taken of the "uncorrected" or the "corrected" second moment.
         bias_correction: whether both moments are corrected.
         alpha: RMSprop's beta2.
-        momentum: of SGD, and of RMSprop after the division.
+        momentum: of SGD, and of RMSprop after the division; as lr.
         centered: whether RMSprop takes off the squared mean gradient.
         nesterov: whether momentum looks ahead.
         momentum_decay: NAdam's.
@@ -62,7 +63,7 @@ class Claim:
     amsgrad_max: str = "uncorrected"
     bias_correction: bool = True
     alpha: Any = 0.99
-    momentum: float = 0.0
+    momentum: Any = 0.0
     centered: bool = False
     nesterov: bool = False
     momentum_decay: float = 4e-3
@@ -101,6 +102,12 @@ class Claim:
         """The claim as numbers for each step and parameter of a trace."""
         if self.sequences is not None:
             return _rule_of_algorithm(self.sequences, trace)
+        for name, options in self.per.items():
+            if name not in trace.names:
+                raise OptimizerError(f"claim, per: no parameter {shown(name)}; {meant(str(name), trace.names)}")
+            if unlike := set(options) - {*_SEQUENCES, "betas"}:
+                expected = ", ".join((*_SEQUENCES, "betas"))
+                raise OptimizerError(f"claim, per {name!r}: {min(unlike)} is one for all; expected {expected}")
         each = [replace(self, per={}, **_known(self.per.get(name, {}))) for name in trace.names]
         taken = np.maximum(np.cumsum(~trace.overflow), 1)  # a skipped step is none of the schedule's
 
@@ -109,7 +116,7 @@ class Claim:
             return np.array(columns, dtype=float).reshape(len(each), len(taken)).T
 
         decoupled = self.algorithm.lower().endswith("w") if self.decoupled is None else self.decoupled
-        same = ("initial_v", "missing", "momentum", "nesterov", "centered", "rate_in_momentum", "momentum_decay",
+        same = ("initial_v", "missing", "nesterov", "centered", "rate_in_momentum", "momentum_decay",
                 "clip_norm", "clip_update", "state_dtype")  # fmt: skip
         return Rule(
             self.family,
@@ -118,6 +125,7 @@ class Claim:
             table(lambda one: one.alpha if self.family == "rmsprop" else one.betas[1], "beta2"),
             table(lambda one: one.eps, "eps"),
             table(lambda one: one.weight_decay, "weight_decay"),
+            table(lambda one: one.momentum, "momentum"),
             correction="both" if self.bias_correction else "none",
             eps_place=self.eps_place or "outside",
             decay_form="decoupled" if decoupled else "coupled",
@@ -130,7 +138,7 @@ class Claim:
         )
 
 
-_SEQUENCES = ("lr", "eps", "weight_decay", "alpha")
+_SEQUENCES = ("lr", "eps", "weight_decay", "alpha", "momentum")
 _KEYS = tuple(one.name for one in fields(Claim) if one.name != "sequences")
 _CHOICES = {
     "amsgrad_max": ("uncorrected", "corrected"),
@@ -157,6 +165,8 @@ def read_claim(given: Any) -> Claim:
 
 
 def _known(settings: Mapping[str, Any], where: str = "claim") -> dict[str, Any]:
+    if settings.get("state_dtype") is not None:  # torch.bfloat16 is as good as its name
+        settings = {**settings, "state_dtype": str(settings["state_dtype"]).removeprefix("torch.")}
     for name, value in settings.items():
         if name not in _KEYS:
             raise OptimizerError(f"{where}: no key {shown(name)}; {meant(str(name), _KEYS)}")
@@ -180,9 +190,12 @@ def _at(value: Any, step: int, name: str) -> float:
     try:
         value = parse(value) if isinstance(value, str) else value
         found: Any = value(step) if callable(value) else value
-        return float(found)
+        number = float(found)
     except (TypeError, ValueError, ArithmeticError) as error:
         raise OptimizerError(f"claim: {name} at step {step}: {error}; expected a number") from error
+    if not math.isfinite(number):
+        raise OptimizerError(f"claim: {name} at step {step} is {number}; expected a finite number")
+    return number
 
 
 def _rule_of_algorithm(whole: Algorithm, trace: Trace) -> Rule:
@@ -211,13 +224,13 @@ def _rule_of_algorithm(whole: Algorithm, trace: Trace) -> Rule:
         table(lambda part: part.method.theta),
         table(lambda part: part.eps),
         decay,
+        np.full_like(decay, float(first.heavy_ball.factor) if first.heavy_ball else 0.0),
         correction="none",
         eps_place="root squared" if first.eps_under_root else "outside",
         decay_form="coupled" if l2.any() else "absolute",
         maximum="uncorrected" if first.running_maximum else "none",
         initial_v=first.initial_v,
         look_ahead=(ahead[0], ahead[1]) if ahead else None,
-        momentum=float(first.heavy_ball.factor) if first.heavy_ball else 0.0,
         rate_in_momentum=bool(first.heavy_ball and first.heavy_ball.rate_inside),
         centered=first.centered,
         second_moment="delayed" if first.delayed else "average",

@@ -47,6 +47,8 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("step counter", "one count that every parameter moves in turn", {"count": "shared"}),
     ("step counter", "one count that every group moves in turn", {"count": "groups"}),
     ("step counter", "the count moves with every micro-batch", {"count": "micro-batches"}),
+    ("step counter", "every step is counted twice", {"count": "twice"}),
+    ("step counter", "the count is kept in bfloat16 and stays at 256", {"count": "bfloat16"}),
     ("step counter", "steps that the loss scaler skips are counted", {"skipped_count": True}),
     ("bias correction", "neither moment is corrected for its start at 0", {"correction": "none"}),
     ("bias correction", "only the first moment is corrected for its start at 0", {"correction": "first"}),
@@ -56,6 +58,7 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("bias correction", "the correction of the second moment is not rooted", {"correction": "not rooted"}),
     ("bias correction", "the correction takes the power of the present beta, not the product of all betas", {"correction": "power"}),
     ("bias correction", "the corrections of the first step are used at every step", {"correction": "once"}),
+    ("bias correction", "the moments are multiplied by the corrections, not divided", {"correction": "multiplied"}),
     ("epsilon", "eps is added to sqrt(v) before the bias correction", {"eps_place": "hat"}),
     ("epsilon", "eps is added to sqrt(v) after the bias correction", {"eps_place": "outside"}),
     ("epsilon", "eps is added under the root", {"eps_place": "root"}),
@@ -66,12 +69,16 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("weight decay", "the weight decay is not multiplied by the learning rate", {"decay_form": "absolute"}),
     ("weight decay", "the weights are decayed after the step, not before", {"decay_form": "after"}),
     ("weight decay", "the weight decay is multiplied by the first learning rate, not the present one", {"decay_form": "first rate"}),
+    ("weight decay", "the weight decay is multiplied by the bias-corrected learning rate", {"decay_form": "corrected"}),
+    ("weight decay", "the weight decay is added to the gradient in the first moment alone", {"decay_form": "in momentum"}),
+    ("weight decay", "the weights grow by the weight decay, which is not multiplied by the learning rate", {"decay_form": "growing"}),
     ("weight decay", "no weight decay is applied", {"decay_form": "none"}),
     ("weight decay", "the weight decay is applied twice: in the gradient and to the weights", {"decay_form": "both"}),
     ("weight decay", "the weight decay has the wrong sign: it lets weights grow", {"decay_form": "ascending"}),
     ("second moment", "the maximum of the second moment is not taken", {"maximum": "none"}),
     ("second moment", "the second moment is its running maximum (amsgrad)", {"maximum": "uncorrected"}),
     ("second moment", "the running maximum is taken of the corrected second moment", {"maximum": "corrected"}),
+    ("second moment", "the running maximum is kept in place of the second moment", {"maximum": "kept"}),
     ("second moment", "squares are added up without decay", {"second_moment": "sum"}),
     ("second moment", "squares are added without the factor 1 - beta2", {"second_moment": "plain"}),
     ("second moment", "the step is divided by the second moment from before this gradient", {"second_moment": "delayed"}),
@@ -97,7 +104,6 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("momentum", "the learning rate is outside the momentum buffer", {"rate_in_momentum": False}),
     ("momentum", "the step is that of Adam, without NAdam's look-ahead", {"family": "adam"}),
     ("momentum", "the step is that of NAdam", {"family": "nadam"}),
-    ("momentum", "there is no momentum", {"momentum": 0.0}),
     ("missing gradients", "a parameter without a gradient moves as if its gradient were 0", {"missing": "zero"}),
     ("missing gradients", "a parameter that once had a gradient moves as if missing ones were 0", {"missing": "zero once begun"}),
     ("missing gradients", "a parameter without a gradient is decayed all the same", {"missing": "decay only"}),
@@ -112,6 +118,8 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("gradient scale", "gradients are never cleared: each step adds to those before", {"accumulate": "never cleared"}),
     ("clipping", "gradients are not clipped", {"clip_norm": None}),
     ("clipping", "each parameter is clipped by its own norm, not all by the norm of the whole", {"clip_how": "each parameter"}),
+    ("clipping", "each group is clipped by its own norm, not all by the norm of the whole", {"clip_how": "each group"}),
+    ("clipping", "gradients are clipped by their largest value, not by their norm", {"clip_how": "largest"}),
     ("clipping", "each value is clipped, not the norm", {"clip_how": "value"}),
     ("clipping", "clipping is upside down: small gradients are scaled up", {"clip_how": "upside down"}),
     ("clipping", "clipping is upside down: large gradients are scaled up", {"clip_how": "inverse"}),
@@ -143,8 +151,20 @@ _SEQUENCES: dict[str, tuple[str, str, tuple[float, ...]]] = {
     "beta2": ("beta2", "betas", _BETAS),
     "eps": ("eps", "epsilon", _EPS),
     "decay": ("weight decay", "weight decay", _DECAYS),
+    "momentum": ("momentum", "momentum", (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)),
 }
 """What each sequence is called, its category, and the numbers that people type there."""
+_USED = {
+    "sgd": ("lr", "decay", "momentum"),
+    "rmsprop": ("lr", "beta2", "eps", "decay", "momentum"),
+    "adagrad": ("lr", "eps", "decay"),
+}
+"""The sequences of an algorithm, where it has not those of Adam."""
+
+
+def _of(rule: Rule) -> Iterator[tuple[str, str, str, tuple[float, ...]]]:
+    for name in _USED.get(rule.family, ("lr", "beta1", "beta2", "eps", "decay")):
+        yield name, *_SEQUENCES[name]
 
 
 def together(rule: Rule, changes: Sequence[Departure]) -> Rule:
@@ -205,20 +225,17 @@ def families(rule: Rule) -> Iterator[Departure]:
 
 def numbers(rule: Rule, trace: Trace) -> Iterator[Departure]:
     """Yield the rule with another beta, eps, decay, scale or threshold: what people type first."""
-    for name, (label, category, values) in _SEQUENCES.items():
+    for name, label, category, values in _of(rule):
         own = getattr(rule, name)
         for value in values:
             if not np.allclose(own, value, rtol=1e-9, atol=0):
                 changed = rule.but(**{name: np.full_like(own, value)})
                 yield Departure(category, f"{label} is {value:g}, not {claimed(own)}", changed)
     yield Departure("betas", "beta1 and beta2 are swapped", rule.but(beta1=rule.beta2, beta2=rule.beta1))
-    if rule.family == "sgd" and rule.momentum and not rule.dampening:
+    if rule.family == "sgd" and rule.momentum.any() and not rule.dampening:
         said = "gradients enter the momentum with the factor 1 - momentum (dampening)"
-        yield Departure("momentum", said, rule.but(dampening=rule.momentum))
+        yield Departure("momentum", said, rule.but(dampening=float(rule.momentum.flat[0])))
     yield from _sizes(rule, len(trace.gradients))
-    for value in (0.5, 0.8, 0.9, 0.95, 0.99):
-        if rule.family in {"sgd", "rmsprop"} and value != rule.momentum:
-            yield Departure("momentum", f"momentum is {value:g}, not {rule.momentum:g}", rule.but(momentum=value))
 
 
 def _sizes(rule: Rule, micro: int) -> Iterator[Departure]:
@@ -242,7 +259,7 @@ def _sizes(rule: Rule, micro: int) -> Iterator[Departure]:
 
 def groups_say(rule: Rule, trace: Trace) -> Iterator[Departure]:
     """Yield the rule with what the parameter groups say, one setting at a time."""
-    for name, (label, kind, _) in _SEQUENCES.items():
+    for name, label, kind, _ in _of(rule):
         source = {"decay": "weight_decay", "beta2": "alpha" if rule.family == "rmsprop" else "beta2"}.get(name, name)
         said, own = trace.settings.get(source), getattr(rule, name)
         if said is None or np.isnan(said).all():
@@ -254,13 +271,16 @@ def groups_say(rule: Rule, trace: Trace) -> Iterator[Departure]:
         category, (since, at) = kind, np.argwhere(other)[0]
         text = f"the groups say {label} = {said[since, at]:.6g} at step {since + 1}, not {own[since, at]:.6g}"
         if name == "lr":
-            ratio = said[own > 0] / own[own > 0]
-            if not ratio.size or np.ptp(ratio) > 1e-6 * abs(ratio[0]):
+            at = (own > 0).argmax(axis=0), np.arange(own.shape[1])
+            with np.errstate(all="ignore"):
+                factor = said[at] / own[at]
+                one_factor = np.allclose(said, own * factor, rtol=1e-6, atol=0)
+            if not one_factor:
                 category, named = "schedule", _clock_said(said, own)
                 text = text if named is None else f"{named} ({text})"
         concerned = frozenset(np.flatnonzero(other.any(axis=0)).tolist())
         yield Departure(category, text, rule.but(**{name: said}), told=True, of=concerned)
-    for name, (label, category, _) in _SEQUENCES.items():
+    for name, label, category, _ in _of(rule):
         own = getattr(rule, name)
         for place, at in (("first", 0), ("last", -1)) if not (own == own[:, :1]).all() else ():
             said = f"the {label} of the {place} group is used for all"

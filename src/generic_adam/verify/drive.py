@@ -20,7 +20,7 @@ import numpy.typing as npt
 from generic_adam.errors import OptimizerError, told_as
 from generic_adam.extras import from_extra
 from generic_adam.verify import probe
-from generic_adam.verify.replay import HALF, ROUNDOFF, Floats, Trace
+from generic_adam.verify.replay import EIGHT_BITS, HALF, ROUNDOFF, Floats, Trace
 
 with from_extra("torch"):
     import torch
@@ -147,7 +147,9 @@ def _begin_anew(optimizer: Any) -> None:
 def _fingerprint(optimizer: Any, scheduler: Any) -> tuple[Any, ...]:
     """Versions and addresses of all tensors, settings of the groups, the random state, the scheduler's numbers."""
     tensors = [one for group in optimizer.param_groups for one in group["params"]]
-    tensors += [value for own in optimizer.state.values() if isinstance(own, Mapping) for value in own.values()]
+    state = getattr(optimizer, "state", None)
+    state = state.values() if isinstance(state, Mapping) else ()
+    tensors += [value for own in state if isinstance(own, Mapping) for value in own.values()]
     seen = [(id(one), one._version) if isinstance(one, torch.Tensor) else repr(one) for one in tensors]
     groups = [[repr(value) for name, value in group.items() if name != "params"] for group in optimizer.param_groups]
     clock = [repr(value) for value in vars(scheduler).values() if isinstance(value, int | float)] if scheduler else []
@@ -211,11 +213,11 @@ class Driver:
             for t in range(self.steps):
                 if t == resume_at and resume is not None:
                     with told_as(OptimizerError, "saving and loading raised"):
-                        self.subject = resume(self.subject)
+                        self.subject = self._in_order(resume(self.subject))
                         self.groups = self._groups()
                         loaded = self._weights()
                 settings.append(self._settings())
-                with told_as(OptimizerError, f"step {t + 1} raised"):
+                with told_as(OptimizerError, f"step {t + 1} raised"), self._hooked(settings):
                     exact.append(self._step(t))
                 weights.append(self._weights())
         names = {name for one in settings for name in one}
@@ -235,6 +237,28 @@ class Driver:
             loaded,
             self._state_dtypes(),
         )
+
+    def _in_order(self, loaded: Subject) -> Subject:
+        """The parameters in the order of those before, whatever the order that a load made."""
+        named = dict(loaded.named)
+        if set(named) != set(self.names):
+            missing = sorted(set(self.names) ^ set(named))
+            raise OptimizerError(f"the parameters after loading are others than before: {', '.join(missing[:3])}")
+        loaded.named = [(name, named[name]) for name in self.names]
+        return loaded
+
+    @contextlib.contextmanager
+    def _hooked(self, settings: list[dict[str, Floats]]) -> Iterator[None]:
+        """The groups are read where the optimizer itself begins its step: a loop may set them before."""
+        register = getattr(self.subject.optimizer, "register_step_pre_hook", None)
+        if self.subject.step is None or register is None:
+            yield
+            return
+        hook = register(lambda *_: settings.__setitem__(-1, self._settings()))
+        try:
+            yield
+        finally:
+            hook.remove()
 
     def _weights(self) -> Floats:
         named = zip(self.subject.named, self.places, strict=True)
@@ -344,10 +368,17 @@ def _dtype(value: Any) -> str:
 
 def _resolved(value: Any) -> str:
     """The format of a tensor; of many float32 numbers that a shorter format has exactly, the shorter one."""
+    value = value.detach().to_local() if hasattr(value, "to_local") else value.detach()
+    if value.dtype.itemsize == 1:
+        return EIGHT_BITS
     if value.dtype is torch.float32 and int(value.count_nonzero()) >= 8:
         for half in (torch.bfloat16, torch.float16):
             if torch.equal(value.to(half).float(), value) and value.unique().numel() >= 8:
                 return _dtype(half)
+    if value.is_floating_point() and value.unique().numel() >= 8:
+        levels = value.double() / value.abs().max().double()  # whole numbers of levels, the largest 127 or 255
+        if any(bool(((levels * most).round() / most - levels).abs().max() < 1e-6) for most in (127, 255)):
+            return EIGHT_BITS
     return _dtype(value)
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from generic_adam.verify import departures
 from generic_adam.verify.departures import Departure
 from generic_adam.verify.front import Difference
-from generic_adam.verify.replay import HALF, ROUNDOFF, SEQUENCES, Floats, Replay, Rule, Trace, active, replay
+from generic_adam.verify.replay import EIGHT_BITS, HALF, ROUNDOFF, SEQUENCES, Floats, Replay, Rule, Trace, active, replay
 
 _PAIRED = 8  # single changes that help most are tried two at a time
 
@@ -28,12 +28,13 @@ def explain(rule: Rule, trace: Trace) -> tuple[Difference, ...]:
     if not differs.any():
         return (*found, *_narrow(rule, trace), *_lost(rule, trace, first))
     left = np.unique(trace.owner[differs.any(axis=0)])
-    still = [p for p in left if _never_moves(trace, first, p)]
-    if still:
-        outside = trace.group[still] < 0
-        said = "it is in no parameter group" if outside.all() else "it never moves"
+    stops = {int(p): at for p in left if (at := _stops(trace, first, p)) is not None}
+    for at in sorted(set(stops.values())):
+        still = [p for p in stops if stops[p] == at]
+        said = "it never moves" if at == 0 else f"it does not move from step {at + 1} on"
+        said = "it is in no parameter group" if (trace.group[still] < 0).all() else said
         found.append(_found(Departure("not updated", said, rule), trace, first, still))
-        left = np.array([p for p in left if p not in still])
+    left = np.array([p for p in left if p not in stops], dtype=np.int64)
     if not len(left):
         return tuple(_merged(found))
     search = _Search(rule, trace, first, left)
@@ -84,9 +85,17 @@ def _lost(rule: Rule, trace: Trace, run: Replay) -> Iterator[Difference]:
         yield Difference("lost updates", 1, tuple(trace.names[p] for p in lost), 1.0, True, said)
 
 
-def _never_moves(trace: Trace, run: Replay, parameter: int) -> bool:
+def _stops(trace: Trace, run: Replay, parameter: int) -> int | None:
+    """The step from which on a parameter stands still while others move, and up to which it does as claimed."""
     own = trace.owner == parameter
-    return bool((trace.weights[:, own] == trace.weights[0, own]).all() and run.differs[:, own].any())
+    moves = np.diff(trace.weights, axis=0) != 0
+    at = int(np.flatnonzero(moves[:, own].any(axis=1)).max(initial=-1)) + 1
+    differs = run.differs[:, own].any(axis=1)
+    if at == 0:
+        return 0 if differs.any() and float(np.abs(trace.gradients[..., own]).max()) > 1e-3 else None
+    others = moves[at:, ~own].any(axis=1)
+    stops = not differs[:at].any() and differs[at:].sum() >= min(3, trace.steps - at) > 0 and others.mean() > 0.5
+    return at if stops and trace.present[:at, parameter].any() else None
 
 
 def _found(
@@ -97,10 +106,10 @@ def _found(
     differs = differs if differs.any() else run.differs & np.isin(trace.owner, list(parameters))
     since = int(np.flatnonzero(differs.any(axis=1))[0])
     there = differs[since]
-    step = np.abs(run.predicted - trace.weights[:-1])[since, there]
-    off = np.abs(run.seen - run.predicted)[since, there]
     with np.errstate(all="ignore"):
-        size = float(np.nanmedian(off / np.maximum(step, 1e-300)))
+        step = np.abs(run.predicted - trace.weights[:-1])[since, there]
+        off = np.abs(run.seen - run.predicted)[since, there]
+        size = float(np.nanmedian(np.where(step > 1e-30, off / step, 1.0)))
     names = tuple(trace.names[p] for p in np.unique(trace.owner[differs.any(axis=0)]))
     loaded = trace.resumed is not None and 0 <= since - trace.resumed <= 1  # a schedule's first value may be the same
     category, said = change.category, change.said
@@ -167,11 +176,27 @@ class _Search:
                     unexplained += [int(p) for p in some]
         if unexplained:
             some = np.array(unexplained)
-            yield unexplained, self._pair(some) if len(some) < len(left) else None
+            pair = self._pair(some) if len(some) < len(left) else None
+            yield unexplained, pair or self._unseen_formats(some)
+
+    def _unseen_formats(self, some: npt.NDArray[np.int64]) -> list[Departure] | None:
+        """Moments in half precision, where the state cannot be looked at: the loosest explanation, so the last."""
+        hidden = not any(self.trace.state_dtypes[p] for p in some) if self.trace.state_dtypes else True
+        kinds = [(dtype, narrow) for dtype in ("float16", "bfloat16") for narrow in ("m", "v", "mv")]
+        for dtype, narrow in kinds if hidden and self.rule.state_dtype is None else ():
+            of = {"m": "the first moment is", "v": "the second moment is"}.get(narrow, "the moments are")
+            said = f"{of} kept in {dtype}"
+            change = Departure("state precision", said, self.rule.but(state_dtype=dtype, narrow=narrow))
+            if not self._left(change)[some].any():
+                return [change]
+        return None
 
     def nearest(self, parameters: list[int]) -> Departure:
         """Return the single change that leaves least; where none helps much, which part of the step is off."""
         said = "no change of the claim that is known here, and no two of them, explain it"
+        seen = set().union(*(self.trace.state_dtypes[p] for p in parameters if self.trace.state_dtypes))
+        if EIGHT_BITS in seen:
+            return Departure("state precision", f"{said}; the moments are kept in eight bits", self.rule)
         best = min(self.scored, key=lambda one: float(one.off[parameters].sum()))
         if best.off[parameters].sum() < 0.9 * self._off(self.first)[parameters].sum():
             return replace(best.change, said=f"{said}; nearest: {best.change.said}")

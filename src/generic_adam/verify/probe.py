@@ -56,7 +56,8 @@ def gradients(steps: int, micro: int, sizes: list[int]) -> list[Floats]:
     envelope = np.array([_envelope(t, random) for t in range(steps)])
     made = []
     for index, size in enumerate(sizes):
-        scale = np.array([_SIZES[(j + index) % len(_SIZES)] for j in range(size)])
+        several = len(_SIZES) if size > 3 else 3  # a parameter of few numbers has large gradients
+        scale = np.array([_SIZES[(j + index) % several] for j in range(size)])
         one = random.standard_normal((micro, steps, size)) + 0.5 * random.standard_normal((1, steps, size))
         one = one * scale * envelope[:, None]
         steady = (np.arange(size) + index) % 4 == 1  # one sign: many small steps add up

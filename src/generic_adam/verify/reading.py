@@ -69,7 +69,7 @@ def with_settings(name: str, trace: Trace) -> Rule:
         maximum="uncorrected" if flag("amsgrad", False) else "none",
         correction="both" if flag("bias_correction", True) else "none",
         sign=-1.0 if flag("maximize", False) else 1.0,
-        momentum=most("momentum"),
+        momentum=of("momentum", default=base.momentum),
         dampening=most("dampening"),
         nesterov=flag("nesterov", False) or base.nesterov,
         centered=flag("centered", False),

@@ -26,9 +26,10 @@ Floats = npt.NDArray[np.float64]
 ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Half of the distance from 1 to the next number of a format."""
 HALF = frozenset({"float16", "bfloat16"})
+EIGHT_BITS = "eight bits"
 SMALLEST = {"float64": 2.3e-308, "float32": 1.2e-38, "float16": 6.0e-8, "bfloat16": 1.2e-38}
 """What may be flushed to zero, or is the distance of the numbers there."""
-SEQUENCES = ("lr", "beta1", "beta2", "eps", "decay")
+SEQUENCES = ("lr", "beta1", "beta2", "eps", "decay", "momentum")
 """What a rule has one number of for each step and parameter."""
 _SCALAR = 2.0**-24  # scalars such as 1 - beta^t may have been float32 in any implementation
 _OPERATIONS = 4  # roundings of one line of a kernel, at most
@@ -84,7 +85,7 @@ class Trace:
 class Rule:
     """How a step is carried out, in every respect in which implementations have been seen to differ.
 
-    The five SEQUENCES have T rows of P numbers; the rest are choices.
+    The SEQUENCES have T rows of P numbers; the rest are choices.
     """
 
     family: str
@@ -93,15 +94,16 @@ class Rule:
     beta2: Floats
     eps: Floats
     decay: Floats
-    correction: str = "both"  # none, first, second, "once" (as at a first step), swapped, "not rooted", power
+    momentum: Floats
+    correction: str = "both"  # none, first, second, "once" (as at a first step), swapped, "not rooted", product, multiplied
     eps_place: str = "outside"  # hat, root, root squared, at least
-    decay_form: str = "decoupled"  # coupled, absolute, "first rate", "after" (what was moved), none, both, ascending
-    maximum: str = "none"  # uncorrected, corrected
+    # coupled, "in momentum", absolute, "first rate", "after" (what was moved), none, both, ascending, growing, corrected
+    decay_form: str = "decoupled"
+    maximum: str = "none"  # uncorrected, corrected, kept (in place of v)
     initial_v: float = 0.0
     count: str = "parameter"
     offset: int = 0
     missing: str = "stand still"
-    momentum: float = 0.0
     dampening: float = 0.0
     nesterov: bool = False
     looks: str = "next"  # the correction of the momentum that looks ahead: of the next step, or the "same"
@@ -116,11 +118,12 @@ class Rule:
     scale: float = 1.0
     accumulate: str = "mean"  # sum, last, first, never cleared
     clip_norm: float | None = None
-    clip_how: str = "norm"  # each parameter, value, upside down, inverse, always, each micro-batch, as they come
+    clip_how: str = "norm"  # each parameter, each group, largest, value, upside down, inverse, always, each micro-batch, as they come
     clip_update: float | None = None
     clip_update_how: str = "norm"  # upside down, inverse
     skipped_count: bool = False
     state_dtype: str | None = None
+    narrow: str = "mv"  # the moments that are kept in it
     resume: frozenset[str] = frozenset()
     exchanged: tuple[int, int] | None = None  # two parameters whose state a load exchanges
 
@@ -188,7 +191,8 @@ def counts(rule: Rule, trace: Trace, taking: npt.NDArray[np.bool_]) -> Floats:
                 if there.size:
                     found[t, of] = own[t, there[-1 if rule.count == "last" else 0]]
         own = found
-    own = {"frozen": np.ones_like(own), "micro-batches": own * len(trace.gradients)}.get(rule.count, own)
+    own = {"frozen": np.ones_like(own), "micro-batches": own * len(trace.gradients), "twice": 2 * own,
+           "bfloat16": np.minimum(own, 256)}.get(rule.count, own)
     return own + rule.offset
 
 
@@ -227,9 +231,11 @@ def _clipped(rule: Rule, trace: Trace, g: Floats) -> tuple[Floats, Floats]:
     if rule.clip_how == "value":
         return np.clip(g, -limit, limit), np.ones_like(g)
     square = np.where(np.isfinite(g), g, 0.0) ** 2
-    if rule.clip_how == "each parameter":
-        of = np.stack([np.bincount(trace.owner, row, len(trace.names)) for row in square])
-        norm = np.sqrt(of)[:, trace.owner]
+    if rule.clip_how in {"each parameter", "each group"}:
+        place = trace.owner if rule.clip_how == "each parameter" else (trace.group - trace.group.min())[trace.owner]
+        norm = np.sqrt(np.stack([np.bincount(place, row) for row in square]))[:, place]
+    elif rule.clip_how == "largest":
+        norm = np.broadcast_to(np.sqrt(square.max(axis=1, initial=0.0))[:, None], g.shape)
     else:
         norm = np.broadcast_to(np.sqrt(square.sum(axis=1))[:, None], g.shape)
     ratio = limit / (norm + 1e-6)
@@ -256,7 +262,10 @@ class _Run:
         self.g, self.g_error = gradients(rule, trace)
         self.sequences = {name: getattr(rule, name)[:, of] for name in SEQUENCES}
         state = [rule.state_dtype or ("float64" if one == "float64" else "float32") for one in trace.dtypes]
-        self.unit = np.array([ROUNDOFF[one] for one in state])[of]
+        wide = ["float64" if one == "float64" else "float32" for one in trace.dtypes]
+        kept, full = (np.array([ROUNDOFF[one] for one in kinds])[of] for kinds in (state, wide))
+        self.unit_m, self.unit_v = (kept if name in rule.narrow else full for name in "mv")
+        self.unit = kept if rule.narrow == "mv" else full
         self.least = np.array([SMALLEST[one] for one in state])[of]
         self.weight_unit = np.array([ROUNDOFF[one] for one in trace.dtypes])[of]
         self.weight_least = np.array([SMALLEST[one] for one in trace.dtypes])[of]
@@ -312,7 +321,7 @@ class _Run:
         rule, of = self.rule, self.trace.owner
         x, on = self.trace.weights[t], self.taking[t][of]
         x = self.trace.loaded if t == self.trace.resumed and self.trace.loaded is not None else x
-        lr, b1, b2, eps, decay = (self.sequences[name][t] for name in SEQUENCES)
+        lr, b1, b2, eps, decay, momentum = (self.sequences[name][t] for name in SEQUENCES)
         g, dg = self.g[t], self.g_error[t]
         on = on & (g != 0) if rule.missing == "zeros wait" else on
         g, dg = np.where(on, g, 0.0), np.where(on, dg, 0.0)
@@ -321,42 +330,48 @@ class _Run:
                 g + decay * x,
                 dg + (2 * self.unit + 2 * self.weight_unit) * np.abs(decay * x) + self.unit * np.abs(g),
             )
+        inside = rule.rate_in_momentum and bool(rule.momentum.any())
+        if rule.family == "sgd":
+            b1 = momentum
+            g, dg = (lr * g, lr * dg) if inside else (g, dg)
         count = self.count[t][of]
         moves = on | ((rule.missing == "moments only") & self.begun)
         before = self.v
-        self._moments(moves, g, dg, b1, b2)
+        self._moments(moves, g, dg, b1, b2, decay * x if rule.decay_form == "in momentum" else 0.0)
         direction, error = self._direction(t, g, dg, b1, b2, eps, count, before, moves)
         if rule.clip_update is not None:
             direction, error = self._clip_update(direction, error)
-        direction, error = self._heavy_ball(on, direction, error, lr)
+        direction, error = self._heavy_ball(on, direction, error, lr, momentum)
         still = ~on
         if rule.missing in {"decay only", "decay once begun"}:
             idle = still & (self.begun | (rule.missing == "decay only"))
             direction, error, still = np.where(idle, 0.0, direction), np.where(idle, 0.0, error), still & ~idle
-        pace, fixed = 1 / (1 + (count - 1) * rule.rate_decay), x
+        pace, fixed, beside = 1 / (1 + (count - 1) * rule.rate_decay), x, 0.0
         slope, error = pace * direction, pace * error
-        slope, fixed, beside = self._decayed(slope, x, lr, decay)
-        if rule.rate_in_momentum and rule.momentum:
-            fixed, beside = fixed - slope, beside + error
-            slope, error = np.zeros_like(x), np.zeros_like(x)
+        if inside:
+            fixed, beside, slope, error = x - slope, error, np.zeros_like(x), np.zeros_like(x)
+        pull, gone = self._decayed(slope, x, lr, decay, b1, b2, count)
+        fixed, slope, beside = fixed - gone, slope + pull, beside + 4 * _SCALAR * np.abs(gone + lr * pull)
         moved = fixed - lr * slope
         write = 3 * self.weight_unit * (np.abs(x) + np.abs(moved)) + beside + self.weight_least
         slope, error = np.where(still, 0.0, slope), np.where(still, 0.0, error)
         return np.where(still, x, fixed), slope, error, np.where(still, 0.0, write)
 
-    def _moments(self, on: npt.NDArray[np.bool_], g: Floats, dg: Floats, b1: Floats, b2: Floats) -> None:
+    def _moments(
+        self, on: npt.NDArray[np.bool_], g: Floats, dg: Floats, b1: Floats, b2: Floats, pull: Floats | float
+    ) -> None:
         rule, unit = self.rule, self.unit
         first, second = (
             np.ones_like(b1) if kind in {"heavy", "plain", "sum"} else 1 - b
             for kind, b in ((rule.first_moment, b1), (rule.second_moment, b2))
         )
         if rule.family == "sgd":
-            b1 = np.full_like(b1, rule.momentum)
             first = np.where(self.begun, 1 - rule.dampening, 1.0)
         keep2 = np.ones_like(b2) if rule.second_moment == "sum" else b2
         (old_m, old_dm), (old_v, old_dv) = self.m, self.v
-        m = b1 * old_m + first * g
-        dm = b1 * old_dm + first * dg + _OPERATIONS * unit * (np.abs(b1 * old_m) + np.abs(first * g))
+        into = first * (g + pull)
+        m = b1 * old_m + into
+        dm = b1 * old_dm + first * dg + _OPERATIONS * self.unit_m * (np.abs(b1 * old_m) + np.abs(into))
         dm = dm + 4 * _SCALAR * np.abs(g) + 2 * self.least
         base, dbase = (m, dm) if rule.second_moment == "of momentum" else (g, dg)
         square, dsquare = base * base, 2 * np.abs(base) * dbase + dbase * dbase
@@ -367,7 +382,8 @@ class _Run:
         if rule.second_moment == "first":
             second, keep2 = np.where(self.begun, second, 1.0), np.where(self.begun, keep2, 0.0)
         v = keep2 * old_v + second * square
-        dv = keep2 * old_dv + second * dsquare + _OPERATIONS * unit * v + 4 * _SCALAR * (square + old_v)
+        dv = keep2 * old_dv + second * dsquare + _OPERATIONS * self.unit_v * v + 4 * _SCALAR * (square + old_v)
+        v = np.maximum(old_v, v) if rule.maximum == "kept" else v
         self.m, self.v = np.where(on, (m, dm), self.m), np.where(on, (v, dv + 2 * self.least), self.v)
         if rule.centered:
             mean, dmean = b2 * self.mean + (1 - b2) * np.array((g, dg))
@@ -390,9 +406,9 @@ class _Run:
         """(A m + B g) / (sqrt(C v + R) + E) without the rate, and a bound on its error."""
         rule = self.rule
         if rule.family == "sgd":
-            m, dm = self.m if rule.momentum else (g, dg)
-            if rule.nesterov and rule.momentum:
-                m, dm = g + rule.momentum * m, dg + rule.momentum * dm
+            m, dm = np.where(b1 != 0, self.m, (g, dg))
+            if rule.nesterov:
+                m, dm = np.where(b1 != 0, (g + b1 * m, dg + b1 * dm), (m, dm))
             return m, dm + _OPERATIONS * self.unit * np.abs(m)
         at = np.ones_like(count) if rule.correction == "once" else count
         corrects1 = rule.family == "adam" and rule.correction not in {"none", "second"}
@@ -401,13 +417,15 @@ class _Run:
             1 - power if corrects else np.ones_like(b1)
             for power, corrects in zip(self._powers(at, b1, b2, on), (corrects1, corrects2), strict=True)
         )
+        if rule.correction == "multiplied":
+            one, two = 1 / one, 1 / two
         # 1 - beta^t in float32 is off by about 2^-24 of 1.
         loose1, loose2 = (
             2 * _SCALAR * (2 + at * b**at) / np.abs(c) if corrects else np.zeros_like(b)
             for b, c, corrects in ((b1, one, corrects1), (b2, two, corrects2))
         )
         v, dv = before if rule.second_moment == "delayed" else self.v
-        if rule.maximum != "none":
+        if rule.maximum in {"uncorrected", "corrected"}:
             if rule.maximum == "corrected":
                 v, dv, two = v / two, dv / two, np.ones_like(two)
             v, dv = self.top = np.where(on, np.maximum(self.top, (v, dv)), self.top)
@@ -484,23 +502,26 @@ class _Run:
         factor = how.get(self.rule.clip_update_how, 1 / np.maximum(1.0, ratio))
         return d * factor, error * factor + np.abs(d * factor) * (1e-5 + slack / np.maximum(size, 1e-300))
 
-    def _heavy_ball(self, on: npt.NDArray[np.bool_], d: Floats, error: Floats, lr: Floats) -> tuple[Floats, Floats]:
+    def _heavy_ball(
+        self, on: npt.NDArray[np.bool_], d: Floats, error: Floats, lr: Floats, momentum: Floats
+    ) -> tuple[Floats, Floats]:
         rule = self.rule
-        if rule.family != "rmsprop" or not rule.momentum:
+        if rule.family != "rmsprop" or not rule.momentum.any():
             return d, error
         d, error = (lr * d, lr * error) if rule.rate_in_momentum else (d, error)
-        ball, slack = rule.momentum * self.ball + (d, error)
+        ball, slack = momentum * self.ball + (d, error)
         slack = slack + _OPERATIONS * self.unit * (np.abs(self.ball[0]) + np.abs(d))
         self.ball = np.where(on, (ball, slack), self.ball)
         return self.ball[0], self.ball[1]
 
-    def _decayed(self, slope: Floats, x: Floats, lr: Floats, decay: Floats) -> tuple[Floats, Floats, Floats]:
-        """The decay beside the step: what multiplies lr, what does not, and how the latter may be off."""
-        form, loose = self.rule.decay_form, 4 * _SCALAR
-        if form in {"absolute", "first rate"}:
-            gone = decay * x if form == "absolute" else self.sequences["lr"][0] * decay * x
-            return slope, x - gone, loose * np.abs(gone)
-        if form in {"decoupled", "both", "after"}:
-            decayed = x - lr * slope if form == "after" else x
-            return slope + decay * decayed, x, loose * np.abs(lr * decay * x)
-        return slope - decay * x if form == "ascending" else slope, x, np.zeros_like(x)
+    def _decayed(
+        self, slope: Floats, x: Floats, lr: Floats, decay: Floats, b1: Floats, b2: Floats, count: Floats
+    ) -> tuple[Floats | float, Floats | float]:
+        """The decay beside the step: what multiplies lr, and what does not."""
+        form, pull = self.rule.decay_form, decay * x
+        if form in {"absolute", "first rate", "growing"}:
+            return 0.0, {"absolute": pull, "growing": -pull}.get(form, self.sequences["lr"][0] * pull)
+        if form == "corrected":
+            return pull * np.sqrt(1 - b2**count) / (1 - b1**count), 0.0
+        of = {"decoupled": pull, "both": pull, "ascending": -pull, "after": decay * (x - lr * slope)}
+        return of.get(form, 0.0), 0.0

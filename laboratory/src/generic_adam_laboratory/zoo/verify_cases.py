@@ -262,22 +262,24 @@ def _load(fresh: Made, read: dict[str, Any], fault: str) -> None:
         fresh.scheduler.load_state_dict(read["clock"])
 
 
-def by_optax(transformation: Callable[[], Any], dtype: str = "float32") -> Callable[[], Made]:
-    """Return what makes a set-up that an Optax transformation drives, not compiled: it may count in Python."""
+def by_optax(transformation: Callable[[], Any], *, compiled: bool = False) -> Callable[[], Made]:
+    """Return what makes a set-up that an Optax transformation drives, not compiled where it counts in Python."""
 
     def make() -> Made:
+        import jax
         import jax.numpy as jnp
         import optax
 
         rule = transformation()
-        made = Made([(name, jnp.asarray(p.detach().numpy().astype(dtype))) for name, p in weights()])
+        made = Made([(name, jnp.asarray(p.detach().numpy())) for name, p in weights()])
         state = rule.init(dict(made.named))
+        update: Any = jax.jit(rule.update) if compiled else rule.update
 
         def apply(gradients: Any) -> None:
             nonlocal state
             values = dict(made.named)
             given = {name: jnp.asarray(gradients[name]) for name in values}
-            updates, state = rule.update(given, state, values)
+            updates, state = update(given, state, values)
             moved: Any = optax.apply_updates(values, updates)
             made.named = list(moved.items())
 

@@ -304,8 +304,8 @@ def _saved(fault: str = "") -> Callable[[], Made]:
     return fresh
 
 
-def _optax(transformation: Callable[[Any], Any]) -> Callable[[], Made]:
-    return by_optax(lambda: transformation(import_module("optax")))
+def _optax(transformation: Callable[[Any], Any], *, compiled: bool = False) -> Callable[[], Made]:
+    return by_optax(lambda: transformation(import_module("optax")), compiled=compiled)
 
 
 def _kind(kind: str, dtype: torch.dtype = torch.float32, **options: Any) -> Callable[[], Made]:
@@ -395,7 +395,7 @@ RIGHT: tuple[Case, ...] = (
     Case("rates of groups, claimed", _split({}, {"lr": 2e-2}), {**DECAYED, "per": FLAT_FAST}),
     Case("scheduler each fifth step", _clocked(lambda k: 0.8**k, every=5), {**DECAYED, "lr": lambda t: 2e-3 * 0.8 ** ((t - 1) // 5)}),
     Case("Optax, injected rate", _optax(lambda o: o.inject_hyperparams(o.adam)(learning_rate=o.linear_schedule(2e-3, 0.0, 50), b2=0.98)), {**ADAM, "lr": lambda t: 2e-3 * (1 - (t - 1) / 50)}),
-    Case("Optax, four micro-batches", _optax(lambda o: o.MultiSteps(o.adam(2e-3, b2=0.98), 4)), {**ADAM, "accumulate": 4}),
+    Case("Optax, four micro-batches", _optax(lambda o: o.MultiSteps(o.adam(2e-3, b2=0.98), 4), compiled=True), {**ADAM, "accumulate": 4}),
     Case("two formats", _two_formats, DECAYED),
     Case("NAdam, decoupled", _kind("NAdam", lr=2e-3, weight_decay=0.05, decoupled_weight_decay=True), {"algorithm": "NAdam", "lr": 2e-3, "weight_decay": 0.05, "decoupled": True}),
     Case("RMSprop, centered, momentum", _kind("RMSprop", lr=2e-3, centered=True, momentum=0.9), {"algorithm": "RMSprop", "lr": 2e-3, "centered": True, "momentum": 0.9}),
