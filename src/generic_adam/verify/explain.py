@@ -15,18 +15,24 @@ import numpy.typing as npt
 from generic_adam.verify import departures
 from generic_adam.verify.departures import Departure
 from generic_adam.verify.front import Difference
-from generic_adam.verify.replay import EIGHT_BITS, HALF, ROUNDOFF, SEQUENCES, Floats, Replay, Rule, Trace, active, replay
+from generic_adam.verify.replay import EIGHT_BITS, HALF, ROUNDOFF, SEQUENCES, Floats, Replay, Rule, Trace, active, acts, replay
 
 _PAIRED = 8  # single changes that help most are tried two at a time
+_WORK = 16_000  # steps of some 200 coordinates that a search replays at most; then what is left is unexplained
 
 
 def explain(rule: Rule, trace: Trace) -> tuple[Difference, ...]:
     """Return the differences between a rule and a trace; none where every step is within its bound."""
+    with np.errstate(all="ignore"):
+        return _explained(rule, trace)
+
+
+def _explained(rule: Rule, trace: Trace) -> tuple[Difference, ...]:
     first = replay(rule, trace)
     differs = first.differs
     found = [*_other_weights(trace, first)]
     if not differs.any():
-        return (*found, *_narrow(rule, trace), *_lost(rule, trace, first))
+        return (*found, *_narrow(rule, trace), *_lost(rule, trace, first), *_copies(rule, trace, first))
     left = np.unique(trace.owner[differs.any(axis=0)])
     stops = {int(p): at for p in left if (at := _stops(trace, first, p)) is not None}
     for at in sorted(set(stops.values())):
@@ -83,6 +89,29 @@ def _lost(rule: Rule, trace: Trace, run: Replay) -> Iterator[Difference]:
     if lost.size and rule.state_dtype not in HALF:
         said = f"steps below half the resolution of {trace.dtypes[lost[0]]} weights are lost, and do not add up"
         yield Difference("lost updates", 1, tuple(trace.names[p] for p in lost), 1.0, True, said)
+
+
+def _copies(rule: Rule, trace: Trace, run: Replay) -> Iterator[Difference]:
+    """Float32 copies of half-precision weights that a load makes anew from the rounded weights: steps add up no more."""
+    if trace.resumed is None or rule.state_dtype in HALF:
+        return
+    unit = np.array([ROUNDOFF[one] if one in HALF else 0.0 for one in trace.dtypes])[trace.owner]
+    moves, slack = run.predicted - trace.weights[:-1], np.abs(run.lr) * run.slope_error
+    kept, whole, anew = trace.weights[0], np.zeros_like(trace.weights[:-1]), np.zeros_like(trace.weights[:-1])
+    made, error = kept, np.zeros_like(kept)
+    for t in range(trace.steps):
+        made = trace.weights[t] if t == trace.resumed else made
+        kept, made, error = kept + moves[t], made + moves[t], error + slack[t]
+        room = 1.01 * unit * np.maximum(np.abs(trace.weights[t + 1]), np.abs(kept)) + error
+        whole[t], anew[t] = (np.abs(trace.weights[t + 1] - one) - room for one in (kept, made))
+    off = (whole > 0) & (unit > 0)
+    if off[: trace.resumed].any() or not off[trace.resumed :].any() or ((anew > 0) & (unit > 0)).any():
+        return
+    names = tuple(trace.names[p] for p in np.unique(trace.owner[off.any(axis=0)]))
+    since = int(np.flatnonzero(off.any(axis=1))[0])
+    size = float(np.median((whole[since] / np.abs(moves[since]))[off[since]]))
+    said = "after the load the copies of the weights in float32 are made anew from the rounded weights"
+    yield Difference("resume", since + 1, names, size, True, said)
 
 
 def _stops(trace: Trace, run: Replay, parameter: int) -> int | None:
@@ -150,11 +179,16 @@ class _Search:
     def __init__(self, rule: Rule, trace: Trace, first: Replay, left: npt.NDArray[np.int64]) -> None:
         self.rule, self.trace, self.first = rule, trace, first
         self.differed = self._count(first.differs)
+        self.worked = 0.0
+        # Changes are weighed on the steps until all have differed for a while, and what passes there on all steps.
+        since = [int(np.flatnonzero(first.differs[:, trace.owner == p].any(axis=1))[0]) for p in left]
+        self.window = trace.until(min(max(since) + 10, trace.steps))
         self.scored: list[_Scored] = []
+        self.whole: dict[int, npt.NDArray[np.int64]] = {}
         for change in _singles(rule, trace, first, left):
-            run = replay(change.rule, trace)
+            run = self._replayed(change.rule, self.window)
             self.scored.append(_Scored(change, self._left(change, run), self._off(run)))
-            if not self.scored[-1].left[left].any():
+            if self._explains(self.scored[-1], left):
                 break  # cheapest first: it explains all
 
     def explained(self, left: npt.NDArray[np.int64]) -> Iterator[tuple[list[int], list[Departure] | None]]:
@@ -198,9 +232,13 @@ class _Search:
         if EIGHT_BITS in seen:
             return Departure("state precision", f"{said}; the moments are kept in eight bits", self.rule)
         best = min(self.scored, key=lambda one: float(one.off[parameters].sum()))
-        if best.off[parameters].sum() < 0.9 * self._off(self.first)[parameters].sum():
+        first = self._replayed(self.rule, self.window)
+        if best.off[parameters].sum() < 0.9 * self._off(first)[parameters].sum():
             return replace(best.change, said=f"{said}; nearest: {best.change.said}")
         own = self.first.differs & np.isin(self.trace.owner, parameters)
+        since = int(np.flatnonzero(own.any(axis=1))[0])
+        if self.rule.clip_norm is not None and acts(self.rule, self.trace)[since]:
+            return Departure("clipping", f"{said}; the claimed clipping acts at that step", self.rule)
         seen, due = ((one - self.trace.weights[:-1])[own] for one in (self.first.seen, self.first.predicted))
         way = "second moment" if np.mean(seen * due >= 0) > 0.9 else "momentum"
         signs = "the claimed sign, not the size" if way == "second moment" else "other signs"
@@ -208,14 +246,14 @@ class _Search:
 
     def _one(self, some: npt.NDArray[np.int64]) -> Departure | None:
         for one in self.scored:
-            if not one.left[some].any():
+            if self._explains(one, some):
                 return one.change
         return _clock(self.rule, self.trace, self.first, np.isin(self.trace.owner, some))
 
     def _pair(self, some: npt.NDArray[np.int64]) -> list[Departure] | None:
         """All that the groups say, or one change that helps, and one more."""
         own = np.isin(self.trace.owner, some)
-        total = int(self.differed[some].sum())
+        total = int(self._count(self.first.differs[: self.window.steps])[some].sum())
         helps = [one for one in self.scored if one.left[some].sum() < total]
         helps.sort(key=lambda one: int(one.left[some].sum()))
         told = [one.change for one in self.scored if one.change.told]
@@ -229,7 +267,9 @@ class _Search:
             if len(seed) > 1 and not self._left(replace(seed[0], rule=rule))[some].any():
                 return self._needed(seed, some)
             for other in _singles(rule, self.trace, self.first, some):
-                seems = not (replay(_until(other.rule, short), short).differs & own).any()
+                if self.worked > _WORK:
+                    return None
+                seems = not (self._replayed(other.rule, short).differs & own).any()
                 if seems and not self._left(other)[some].any():
                     return [*self._needed(seed, some, other), other]
             clock = _clock(rule, self.trace, replay(rule, self.trace), own)
@@ -255,18 +295,28 @@ class _Search:
         return np.bincount(self.trace.owner, where.sum(axis=0), len(self.trace.names)).astype(np.int64)
 
     def _off(self, run: Replay) -> Floats:
-        with np.errstate(all="ignore"):
-            share = np.abs(run.seen - run.predicted) / np.abs(run.seen - self.trace.weights[:-1])
+        share = np.abs(run.seen - run.predicted) / np.abs(run.seen - self.trace.weights[: len(run.seen)])
         share = np.where(run.differs, np.nan_to_num(np.minimum(share, 1), nan=1), 0)
         return np.bincount(self.trace.owner, share.sum(axis=0), len(self.trace.names)).astype(np.float64)
 
+    def _replayed(self, rule: Rule, trace: Trace) -> Replay:
+        self.worked += trace.steps * (200 + len(trace.owner)) / 400
+        return replay(rule if trace is self.trace else _until(rule, trace), trace)
+
+    def _explains(self, one: _Scored, some: npt.NDArray[np.int64]) -> bool:
+        if one.left[some].any():
+            return False
+        if id(one) not in self.whole:
+            self.whole[id(one)] = self._left(one.change)
+        return not self.whole[id(one)][some].any()
+
     def _left(self, change: Departure, run: Replay | None = None) -> npt.NDArray[np.int64]:
-        run = run or replay(change.rule, self.trace)
-        bad = self._count(run.differs)
+        run = self._replayed(change.rule, self.trace) if run is None else run
+        bad, steps = self._count(run.differs), len(run.seen)
         if change.category != "state precision":  # an explanation is sharper than the difference is large
-            with np.errstate(invalid="ignore"):
-                loose = ~(run.bound <= np.abs(self.first.seen - self.first.predicted)) & np.isfinite(run.seen)
-            vague = self._count(loose & self.first.differs)
+            seen, due = self.first.seen[:steps], self.first.predicted[:steps]
+            loose = ~(run.bound <= np.abs(seen - due)) & np.isfinite(run.seen)
+            vague = self._count(loose & self.first.differs[:steps])
             bad = bad + np.where(vague > self.differed / 20, vague, 0)
         return bad
 

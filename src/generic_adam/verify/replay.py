@@ -226,6 +226,11 @@ def gradients(rule: Rule, trace: Trace) -> tuple[Floats, Floats]:
     return rule.sign * rule.scale * g, abs(rule.scale) * error
 
 
+def acts(rule: Rule, trace: Trace) -> npt.NDArray[np.bool_]:
+    """Return the steps at which the claimed clipping changes gradients."""
+    return (_clipped(rule, trace, trace.gradients.mean(axis=0))[1] != 1).any(axis=1)
+
+
 def _clipped(rule: Rule, trace: Trace, g: Floats) -> tuple[Floats, Floats]:
     limit = float(rule.clip_norm or 0)
     if rule.clip_how == "value":

@@ -129,7 +129,7 @@ def _decay_of_corrected_rate(x: Any, g: Any, s: dict[str, Any], o: dict[str, Any
 
 
 def _decay_of_first_rate(x: Any, g: Any, s: dict[str, Any], o: dict[str, Any], t: int) -> Any:
-    return stepped(x, *moments(g, s, o), o, t, s.setdefault("first", o["lr"]) * o["weight_decay"])
+    return stepped(x, *moments(g, s, o), o, t, o.setdefault("first", o["lr"]) * o["weight_decay"])
 
 
 def _decay_in_momentum(x: Any, g: Any, s: dict[str, Any], o: dict[str, Any], t: int) -> Any:
