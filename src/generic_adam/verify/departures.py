@@ -26,6 +26,7 @@ class Departure:
         rule: the rule that results.
         told: whether the parameter groups say so themselves.
         of: the parameters whose rule is changed, where not all are.
+        number: the field and its number, where another number of it may do better.
     """
 
     category: str
@@ -33,12 +34,11 @@ class Departure:
     rule: Rule
     told: bool = False
     of: frozenset[int] | None = None
+    number: tuple[str, float] | None = None
 
 
 _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("step counter", "every step uses the count of a first step", {"count": "frozen"}),
-    ("step counter", "the step count starts at 2, not at 1", {"offset": 1}),
-    ("step counter", "the step count starts at 0, not at 1", {"offset": -1}),
     ("step counter", "the count moves with every step of the group, also where a parameter has no gradient", {"count": "group"}),
     ("step counter", "all parameters of a group use the count of its last parameter", {"count": "last"}),
     ("step counter", "all parameters of a group use the count of its first parameter", {"count": "first"}),
@@ -91,9 +91,6 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("second moment", "the squared mean gradient is taken off the second moment", {"centered": True}),
     ("second moment", "the squared mean gradient is not taken off the second moment", {"centered": False}),
     ("second moment", "the second moment starts at the first square, not at 0", {"second_moment": "first"}),
-    ("second moment", "the second moment starts at 0", {"initial_v": 0.0}),
-    ("second moment", "the second moment starts at 1", {"initial_v": 1.0}),
-    ("second moment", "the second moment starts at 0.1", {"initial_v": 0.1}),
     ("momentum", "there is no momentum: the step is along the gradient", {"first_moment": "none"}),
     ("momentum", "gradients are added to the momentum without the factor 1 - beta1", {"first_moment": "heavy"}),
     ("momentum", "the momentum looks ahead (Nesterov)", {"nesterov": True}),
@@ -145,6 +142,7 @@ _RESUMES: tuple[tuple[str, frozenset[str]], ...] = (
 _BETAS = (0.0, 0.5, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.997, 0.999, 0.9995, 0.9999)
 _EPS = (0.0, 1e-16, 1e-15, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
 _DECAYS = (0.0, 1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
+_POWERS = tuple(2.0**k for n in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16) for k in (n, -n))
 _SEQUENCES: dict[str, tuple[str, str, tuple[float, ...]]] = {
     "lr": ("lr", "learning rate", ()),
     "beta1": ("beta1", "betas", _BETAS),
@@ -160,11 +158,32 @@ _USED = {
     "adagrad": ("lr", "eps", "decay"),
 }
 """The sequences of an algorithm, where it has not those of Adam."""
+_NUMBERS = {
+    "offset": ("step counter", "the step count starts at {}, not at 1"),
+    "initial_v": ("second moment", "the second moment starts at {}"),
+    "scale": ("gradient scale", "gradients are multiplied by {}"),
+    "clip_norm": ("clipping", "gradients are clipped to norm {}"),
+    "clip_update": ("clipping", "updates are clipped at {}"),
+}
+"""The category of each other number, and what is said of it."""
 
 
 def _of(rule: Rule) -> Iterator[tuple[str, str, str, tuple[float, ...]]]:
     for name in _USED.get(rule.family, ("lr", "beta1", "beta2", "eps", "decay")):
         yield name, *_SEQUENCES[name]
+
+
+def number(rule: Rule, name: str, value: float) -> Departure:
+    """Return the rule with another number, in words."""
+    own = getattr(rule, name)
+    if name in _NUMBERS:
+        category, said = _NUMBERS[name]
+        instead = f", not {own:g}" if own is not None and name.startswith("clip") else ""
+        said = said.format(f"{value + (name == 'offset'):.4g}") + instead
+        return Departure(category, said, rule.but(**{name: value}), number=(name, value))
+    label, category, _ = _SEQUENCES[name]
+    changed = rule.but(**{name: np.full_like(own, value)})
+    return Departure(category, f"{label} is {value:.5g}, not {claimed(own)}", changed, number=(name, value))
 
 
 def together(rule: Rule, changes: Sequence[Departure]) -> Rule:
@@ -225,36 +244,25 @@ def families(rule: Rule) -> Iterator[Departure]:
 
 def numbers(rule: Rule, trace: Trace) -> Iterator[Departure]:
     """Yield the rule with another beta, eps, decay, scale or threshold: what people type first."""
-    for name, label, category, values in _of(rule):
+    for name, _, _, values in _of(rule):
         own = getattr(rule, name)
-        for value in values:
-            if not np.allclose(own, value, rtol=1e-9, atol=0):
-                changed = rule.but(**{name: np.full_like(own, value)})
-                yield Departure(category, f"{label} is {value:g}, not {claimed(own)}", changed)
+        yield from (number(rule, name, one) for one in values if not np.allclose(own, one, rtol=1e-9, atol=0))
     yield Departure("betas", "beta1 and beta2 are swapped", rule.but(beta1=rule.beta2, beta2=rule.beta1))
     if rule.family == "sgd" and rule.momentum.any() and not rule.dampening:
         said = "gradients enter the momentum with the factor 1 - momentum (dampening)"
         yield Departure("momentum", said, rule.but(dampening=float(rule.momentum.flat[0])))
-    yield from _sizes(rule, len(trace.gradients))
-
-
-def _sizes(rule: Rule, micro: int) -> Iterator[Departure]:
-    """Other scales of the gradients and thresholds of clipping."""
-    powers = [2.0**k for k in range(-16, 17) if k]
-    for factor in dict.fromkeys((float(micro), 1 / micro, *powers)):
-        if factor != 1:
-            yield Departure("gradient scale", f"gradients are multiplied by {factor:g}", rule.but(scale=factor))
-    norm, update = rule.clip_norm, rule.clip_update
-    limits = (0.1, 0.25, 0.5, 1.0, 5.0, 10.0)
-    if norm is not None:
-        limits = tuple(norm * factor for factor in (micro, 1 / micro, 10.0, 0.1, *powers))
-    for limit in limits:
-        if limit != norm:
-            instead = "" if norm is None else f", not {norm:g}"
-            yield Departure("clipping", f"gradients are clipped to norm {limit:g}{instead}", rule.but(clip_norm=limit))
-    for factor in (0.1, 0.5, 2.0, 10.0) if update is not None else ():
-        said = f"updates are clipped at {factor * (update or 0):g}, not {update:g}"
-        yield Departure("clipping", said, rule.but(clip_update=factor * (update or 0)))
+    micro, norm, update = float(len(trace.gradients)), rule.clip_norm, rule.clip_update
+    factors = dict.fromkeys((micro, 1 / micro, *_POWERS))
+    limits = (0.1, 0.25, 0.5, 1.0, 5.0, 10.0) if norm is None else [norm * one for one in (*factors, 10.0, 0.1)]
+    tried = {
+        "offset": (1.0, -1.0, 2.0, 9.0, 99.0) if rule.family in {"adam", "nadam"} else (),
+        "initial_v": (0.0, 1.0, 0.1, 1e-3, 1e-6) if rule.family != "sgd" else (),
+        "scale": factors,
+        "clip_norm": limits,
+        "clip_update": [update * one for one in (0.1, 0.5, 2.0, 10.0)] if update is not None else (),
+    }
+    for name, values in tried.items():
+        yield from (number(rule, name, one) for one in values if one != getattr(rule, name))
 
 
 def groups_say(rule: Rule, trace: Trace) -> Iterator[Departure]:

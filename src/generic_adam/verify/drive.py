@@ -169,7 +169,7 @@ class Driver:
     def __init__(
         self, subject: Subject, steps: int, *, micro: int = 1, overflows: bool = False, pauses: bool = True
     ) -> None:
-        self.subject, self.steps = subject, steps
+        self.subject, self.steps, self.calls = subject, steps, int(subject.step is not None)
         self.names = [name for name, _ in subject.named]
         values = [_array(one) for _, one in subject.named]
         self.places = probe.watched([value.size for value in values])
@@ -236,6 +236,7 @@ class Driver:
             resume_at,
             loaded,
             self._state_dtypes(),
+            self.calls,
         )
 
     def _in_order(self, loaded: Subject) -> Subject:
@@ -250,15 +251,18 @@ class Driver:
     @contextlib.contextmanager
     def _hooked(self, settings: list[dict[str, Floats]]) -> Iterator[None]:
         """The groups are read where the optimizer itself begins its step: a loop may set them before."""
-        register = getattr(self.subject.optimizer, "register_step_pre_hook", None)
-        if self.subject.step is None or register is None:
+        inner = getattr(self.subject.optimizer, "optimizer", self.subject.optimizer)  # accelerate's has no hooks
+        if self.subject.step is None or not isinstance(inner, torch.optim.Optimizer):
             yield
             return
-        hook = register(lambda *_: settings.__setitem__(-1, self._settings()))
+        seen: list[dict[str, Floats]] = []
+        hook = inner.register_step_pre_hook(lambda *_: seen.append(self._settings()))
         try:
             yield
         finally:
             hook.remove()
+        settings[-1:] = seen[:1] or settings[-1:]
+        self.calls = max(self.calls, len(seen))
 
     def _weights(self) -> Floats:
         named = zip(self.subject.named, self.places, strict=True)

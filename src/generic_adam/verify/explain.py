@@ -6,7 +6,8 @@ number, another rate at each step read as a clock, two changes. What none of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +16,23 @@ import numpy.typing as npt
 from generic_adam.verify import departures
 from generic_adam.verify.departures import Departure
 from generic_adam.verify.front import Difference
-from generic_adam.verify.replay import EIGHT_BITS, HALF, ROUNDOFF, SEQUENCES, Floats, Replay, Rule, Trace, active, acts, replay
+from generic_adam.verify.replay import (
+    EIGHT_BITS,
+    HALF,
+    ROUNDOFF,
+    SEQUENCES,
+    Floats,
+    Replay,
+    Rule,
+    Trace,
+    active,
+    acts,
+    replay,
+)
 
 _PAIRED = 8  # single changes that help most are tried two at a time
+_GOLDEN = (3 - math.sqrt(5)) / 2
+_FITTED = 3  # kinds of numbers that are fitted
 _WORK = 16_000  # steps of some 200 coordinates that a search replays at most; then what is left is unexplained
 
 
@@ -92,7 +107,7 @@ def _lost(rule: Rule, trace: Trace, run: Replay) -> Iterator[Difference]:
 
 
 def _copies(rule: Rule, trace: Trace, run: Replay) -> Iterator[Difference]:
-    """Float32 copies of half-precision weights that a load makes anew from the rounded weights: steps add up no more."""
+    """Float32 copies of half-precision weights that a load makes anew from the rounded weights."""
     if trace.resumed is None or rule.state_dtype in HALF:
         return
     unit = np.array([ROUNDOFF[one] if one in HALF else 0.0 for one in trace.dtypes])[trace.owner]
@@ -194,7 +209,7 @@ class _Search:
     def explained(self, left: npt.NDArray[np.int64]) -> Iterator[tuple[list[int], list[Departure] | None]]:
         """Yield parameters with the changes that explain them: all at once, by single changes, by pairs; the rest."""
         single = self._one(left)
-        together = [single] if single is not None else self._pair(left)
+        together = [single] if single is not None else self._fitted(left) or self._pair(left)
         if together is not None:
             yield [int(p) for p in left], together
             return
@@ -210,8 +225,53 @@ class _Search:
                     unexplained += [int(p) for p in some]
         if unexplained:
             some = np.array(unexplained)
-            pair = self._pair(some) if len(some) < len(left) else None
-            yield unexplained, pair or self._unseen_formats(some)
+            fitted = self._fitted(some)
+            pair = self._pair(some) if fitted is None and len(some) < len(left) else None
+            yield unexplained, fitted or pair or self._unseen_formats(some)
+
+    def _fitted(self, some: npt.NDArray[np.int64]) -> list[Departure] | None:
+        """A number between those that were tried: the best of each kind, moved to where it leaves least."""
+        best: dict[str, float] = {}
+        for one in sorted(self.scored, key=lambda one: float(one.off[some].sum())):
+            if one.change.number is not None and one.change.number[1] > 0:
+                best.setdefault(*one.change.number)
+        # Under Adam gradients of another scale are another eps: the first is a loop's fault, the second an optimizer's.
+        wrong, right = ("eps", "scale") if self.trace.calls else ("scale", "eps")
+        names = [right if name == wrong and right in best else name for name in list(best)[:_FITTED]]
+        for name in dict.fromkeys(names):
+            value = best[name]
+            beta = name.startswith("beta")  # told apart by 1 - beta
+            center = math.log(1 - value if beta else value)
+
+            def at(u: float, beta: bool = beta) -> float:
+                return 1 - math.exp(u) if beta else math.exp(u)
+
+            def off(u: float, name: str = name, at: Callable[[float], float] = at) -> float:
+                rule = departures.number(self.rule, name, at(u)).rule
+                return float(self._off(self._replayed(rule, self.window))[some].sum())
+
+            nearest = min(range(-6, 7), key=lambda k: off(center + 0.4 * k))
+            low, high = center + 0.4 * (nearest - 1), center + 0.4 * (nearest + 1)
+            left, right = low + _GOLDEN * (high - low), high - _GOLDEN * (high - low)
+            of_left, of_right = off(left), off(right)
+            for _ in range(42):
+                if min(of_left, of_right) == 0:
+                    break
+                if of_left <= of_right:
+                    high, right, of_right = right, left, of_left
+                    left = low + _GOLDEN * (high - low)
+                    of_left = off(left)
+                else:
+                    low, left, of_left = left, right, of_right
+                    right = high - _GOLDEN * (high - low)
+                    of_right = off(right)
+            fit = at(left if of_left <= of_right else right)
+            typed = dict.fromkeys(float(f"{fit:.{digits}g}") for digits in (1, 2, 3, 4, 17))  # few digits first
+            for one in typed if min(of_left, of_right) == 0 else ():
+                change = departures.number(self.rule, name, one)
+                if not self._left(change)[some].any():
+                    return [change]
+        return None
 
     def _unseen_formats(self, some: npt.NDArray[np.int64]) -> list[Departure] | None:
         """Moments in half precision, where the state cannot be looked at: the loosest explanation, so the last."""
@@ -228,6 +288,11 @@ class _Search:
     def nearest(self, parameters: list[int]) -> Departure:
         """Return the single change that leaves least; where none helps much, which part of the step is off."""
         said = "no change of the claim that is known here, and no two of them, explain it"
+        calls = self.trace.calls
+        if calls > 1:
+            taken = f"{said}; the optimizer takes {calls} steps in each of yours"
+            micro = calls == len(self.trace.gradients)
+            return Departure("gradient scale" if micro else "step counter", taken, self.rule)
         seen = set().union(*(self.trace.state_dtypes[p] for p in parameters if self.trace.state_dtypes))
         if EIGHT_BITS in seen:
             return Departure("state precision", f"{said}; the moments are kept in eight bits", self.rule)

@@ -53,6 +53,7 @@ class Trace:
         resumed: the number of steps before the run was saved and loaded, or None.
         loaded: the weights after the load.
         state_dtypes: the formats of the state's tensors, by parameter.
+        calls: the steps that the optimizer takes in each step of the author's loop; 0 without one.
     """
 
     names: tuple[str, ...]
@@ -68,6 +69,7 @@ class Trace:
     resumed: int | None = None
     loaded: Floats | None = None
     state_dtypes: tuple[frozenset[str], ...] = ()
+    calls: int = 0
 
     @property
     def steps(self) -> int:
@@ -95,7 +97,9 @@ class Rule:
     eps: Floats
     decay: Floats
     momentum: Floats
-    correction: str = "both"  # none, first, second, "once" (as at a first step), swapped, "not rooted", product, multiplied
+    correction: str = (
+        "both"  # none, first, second, "once" (as at a first step), swapped, "not rooted", product, multiplied
+    )
     eps_place: str = "outside"  # hat, root, root squared, at least
     # coupled, "in momentum", absolute, "first rate", "after" (what was moved), none, both, ascending, growing, corrected
     decay_form: str = "decoupled"
@@ -191,8 +195,12 @@ def counts(rule: Rule, trace: Trace, taking: npt.NDArray[np.bool_]) -> Floats:
                 if there.size:
                     found[t, of] = own[t, there[-1 if rule.count == "last" else 0]]
         own = found
-    own = {"frozen": np.ones_like(own), "micro-batches": own * len(trace.gradients), "twice": 2 * own,
-           "bfloat16": np.minimum(own, 256)}.get(rule.count, own)
+    own = {
+        "frozen": np.ones_like(own),
+        "micro-batches": own * len(trace.gradients),
+        "twice": 2 * own,
+        "bfloat16": np.minimum(own, 256),
+    }.get(rule.count, own)
     return own + rule.offset
 
 

@@ -2,7 +2,7 @@
 """A third zoo for `verify`: written against it, from reports that the other two left out.
 
 Objects come in the shapes that people hand over: namespaces, plain classes without torch's base, wrappers around an
-optimizer, flat buffers, parameters of no dimension. results/verify-adversary has what the first run found.
+optimizer, flat buffers, parameters of no dimension. docs/verify.md has what the first run found.
 """
 
 from __future__ import annotations
@@ -348,7 +348,7 @@ def _beta_later(optimizer: Any, named: Any, losses: list[Any], call: int) -> Non
     optimizer.step()
 
 
-def _counts_skips(optimizer: Any, named: Any, losses: list[Any], call: int) -> None:
+def _counts_skips(optimizer: Any, named: Any, losses: list[Any], call: int) -> None:  # noqa: ARG001
     _backward(optimizer, losses, 1.0)
     if all(bool(p.grad.isfinite().all()) for p in named.values() if p.grad is not None):
         optimizer.step()
@@ -416,7 +416,9 @@ def flat() -> Any:
     sizes = [math.prod(shape) for shape in SHAPES.values()]
     buffer = torch.cat([p.detach().reshape(-1) for _, p in network()])
     views = buffer.split(sizes)
-    named = [(name, torch.nn.Parameter(view.view(shape))) for (name, shape), view in zip(SHAPES.items(), views, strict=True)]
+    named = [
+        (name, torch.nn.Parameter(view.view(shape))) for (name, shape), view in zip(SHAPES.items(), views, strict=True)
+    ]
     own: dict[str, Any] = {}
     options = {"lr": 5e-4, "betas": (0.9, 0.99), "eps": 1e-8, "weight_decay": 0.2}
     calls = []
@@ -437,7 +439,9 @@ def flat() -> Any:
 def two_optimizers() -> Any:
     """One optimizer for matrices and one for the rest, both inside the step."""
     named = network()
-    each = [_adamw([one for one in named if (one[0] in FLAT) == flat], lr=lr) for flat, lr in ((False, 5e-4), (True, 2e-3))]
+    each = [
+        _adamw([one for one in named if (one[0] in FLAT) == flat], lr=lr) for flat, lr in ((False, 5e-4), (True, 2e-3))
+    ]
 
     def step(losses: list[Any]) -> None:
         for one in each:
@@ -470,9 +474,12 @@ def functional() -> Any:
 def saved(fault: str = "", split: bool = False) -> Callable[[], Any]:
     """Return what makes a plain class with its own saving; `fault` is what is wrong with that."""
 
-    def fresh(rebuilt: Any = None) -> Any:
+    def fresh() -> Any:
         named = network(BF16 if fault == "masters" else F32)
-        groups = [{"params": [p for n, p in named if (n in FLAT) == flat], "weight_decay": 0.0 if flat else 0.2} for flat in (False, True)]
+        groups = [
+            {"params": [p for n, p in named if (n in FLAT) == flat], "weight_decay": 0.0 if flat else 0.2}
+            for flat in (False, True)
+        ]
         wide: dict[Any, Any] = {}
 
         def update(x: Any, g: Any, s: dict[str, Any], o: dict[str, Any], t: int) -> Any:
@@ -490,9 +497,9 @@ def saved(fault: str = "", split: bool = False) -> Callable[[], Any]:
         def resume() -> Any:
             again = fresh()
             state = made.before if fault == "older" else [optimizer.state.get(p, {}) for _, p in named]
-            for (name, old), (_, new), own in zip(named, again.named, state, strict=True):
+            for (name, old), (_, new), kept in zip(named, again.named, state, strict=True):
                 new.data.copy_(old.data)
-                own = copy.deepcopy(own)
+                own = copy.deepcopy(kept)
                 if fault == "summed":
                     own["m"], own["v"] = 4 * own["m"], 4 * own["v"]
                 if fault == "masters":
@@ -502,6 +509,7 @@ def saved(fault: str = "", split: bool = False) -> Callable[[], Any]:
             for one, other in zip(again.optimizer.param_groups, optimizer.param_groups, strict=True):
                 one["n"] = 0 if fault == "empty group" and one is again.optimizer.param_groups[1] else other.get("n", 0)
                 one["weight_decay"] = 0.2 if fault == "options" else one["weight_decay"]
+                one["betas"] = (0.9, 0.999) if fault == "betas" else one["betas"]
             if fault == "other order":
                 again.named = again.named[::-1]
             return again
@@ -518,7 +526,11 @@ def reloaded(fault: str = "") -> Callable[[], Any]:
     def fresh() -> Any:
         named = network()
         optimizer = _adamw(named)
-        made = Space(named=named, optimizer=optimizer, scheduler=lr_scheduler.LambdaLR(optimizer, lambda k: min(1.0, (k + 1) / 50)))
+        made = Space(
+            named=named,
+            optimizer=optimizer,
+            scheduler=lr_scheduler.LambdaLR(optimizer, lambda k: min(1.0, (k + 1) / 50)),
+        )
 
         def resume() -> Any:
             if fault == "same object":
@@ -553,7 +565,12 @@ def _optax(build: Callable[[Any], Any], *, compiled: bool = False) -> Callable[[
 def _layered(rates: dict[str, float]) -> Callable[[], Any]:
     def make() -> Any:
         named = network()
-        return Space(named=named, optimizer=torch.optim.AdamW([{"params": [p], "lr": rates[name]} for name, p in named], betas=(0.9, 0.99), weight_decay=0.2))
+        return Space(
+            named=named,
+            optimizer=torch.optim.AdamW(
+                [{"params": [p], "lr": rates[name]} for name, p in named], betas=(0.9, 0.99), weight_decay=0.2
+            ),
+        )
 
     return make
 
@@ -583,6 +600,28 @@ BY_LAYER = {**BASE, "per": {name: {"lr": rate} for name, rate in RATES.items()}}
 PLAIN = {name: {"weight_decay": 0.0} for name in FLAT}
 CLIPPED, MICRO = {**BASE, "clip_norm": 0.7}, {"accumulate": 4}
 HALVES = {**BASE, "per": PLAIN}
+
+
+def _typed(**values: Any) -> Update:
+    """A value that is written in the step, whatever the groups say."""
+    return lambda x, g, s, o, t: adamw(x, g * values.get("scale", 1.0), s, {**o, **values}, t)
+
+
+def _largest(x: Any, g: Any, s: dict[str, Any], o: dict[str, Any], t: int) -> Any:
+    m, _ = moments(g, s, o)
+    s["most"] = torch.maximum(0.99 * s.get("most", torch.zeros_like(g)), g.abs())
+    return (1 - o["lr"] * o["weight_decay"]) * x - o["lr"] / (1 - 0.9**t) * m / (s["most"] + o["eps"])
+
+
+def _each_micro_batch(optimizer: Any, named: Any, losses: list[Any], call: int) -> None:  # noqa: ARG001
+    for loss in losses:
+        _backward(optimizer, [loss])
+        optimizer.step()
+
+
+def _scheduled_by_micro(o: Any) -> Any:
+    return o.MultiSteps(o.chain(o.scale_by_adam(b2=0.99), o.scale(-5e-4)), 4)
+
 
 WRONG: tuple[Case, ...] = (
     Case("the maximum overwrites v", bare(_overwritten_maximum), {**BASE, "amsgrad": True}, "second moment", "tt-metal#17554"),
@@ -643,6 +682,26 @@ WRONG: tuple[Case, ...] = (
     Case("one second moment a row", bare(_rows), BASE, "second moment", "Adam-mini#17"),
     Case("factored second moment", bare(_factored), BASE, "second moment", "OneTrainer#1005"),
     Case("the loss is negated", looped(_negated), BASE, "sign", "PySyft#740"),
+    Case("beta2 0.997 in the code", bare(_typed(betas=(0.9, 0.997))), BASE, "betas", "marin#4567"),
+    Case("beta1 0.87 in the code", bare(_typed(betas=(0.87, 0.99))), BASE, "betas", "prodigy-plus#9"),
+    Case("eps 3e-7 in the code", bare(_typed(eps=3e-7)), BASE, "epsilon", "Emerging-Optimizers#189"),
+    Case("decay 0.07 in the code", bare(_typed(weight_decay=0.07)), BASE, "weight decay", "apex#1849"),
+    Case("rate times 1.37", bare(_typed(lr=1.37 * 5e-4)), BASE, "learning rate", "senpai#787"),
+    Case("momentum 0.73 in the code", kind("SGD", lr=0.02, momentum=0.73), SGD, "momentum", "trax#614"),
+    Case("gradients of three ranks are added", looped(_scaled_by(3.0)), BASE, "gradient scale", "mmengine#894"),
+    Case("clipped at 0.43", looped(_clipping(lambda ps, _: clip_grad_norm_(ps, 0.43))), CLIPPED, "clipping", "ace#1482"),
+    Case("updates are clipped at 1.7", bare(_update_clipped), {**BASE, "clip_update": 0.6}, "clipping", "timm#2790"),
+    Case("the count begins at 6", bare(lambda x, g, s, o, t: adamw(x, g, s, o, t + 5)), BASE, "step counter", "Arraymancer#658"),
+    Case("a parabola for a line", paced(_lambda(lambda k: max(0.0, 1 - k / 50) ** 2)), {**BASE, "lr": lambda t: 5e-4 * (1 - (t - 1) / 50)}, "schedule", "transformers#32236"),
+    Case("a warm-up each ten steps", paced(_lambda(lambda k: (k % 10 + 1) / 10)), _rising(10), "schedule", "diffusers#4387"),
+    Case("a warm-up from a tenth", paced(_lambda(lambda k: 0.1 + 0.9 * min(1.0, k / 20))), _rising(20), "schedule", "GaLore#62"),
+    Case("eps of one group", lambda: Space(named=(own := network()), optimizer=Bare([{"params": [p for _, p in own[:3]]}, {"params": [p for _, p in own[3:]], "eps": 1e-5}], adamw)), BASE, "epsilon", "pykoi#69"),
+    Case("infinity norm for squares", bare(_largest), BASE, "second moment", "optax#1754"),
+    Case("rates of layers unasked", _layered({**RATES}), BASE, "learning rate", "ControlNet#527"),
+    Case("a step for each micro-batch", looped(_each_micro_batch), {**BASE, **MICRO}, "gradient scale", "accelerate#963"),
+    Case("betas of the checkpoint, plain class", saved("betas"), HALVES, "resume", "Lightning#5486"),
+    Case("a chain without decay", _optax(_scheduled_by_micro, compiled=True), {**BASE, **MICRO}, "weight decay", "optax#292"),
+    Case("v begins at 1e-3", bare(lambda x, g, s, o, t: (s.setdefault("v", torch.full_like(g, 1e-3)), adamw(x, g, s, o, t))[1]), BASE, "second moment", "fqf-iqn#24"),
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """How often `verify` is right: wrong and right set-ups it was made with, others it was not, and random right ones.
 
-Three parts: the zoo; a held-out zoo, which was written from reports afterwards without a look at the code; and random
-right configurations of torch's optimizers, driven alone, with a claim or in a loop, none of which may be called
+Four parts: the zoo; a held-out zoo, which was written from reports afterwards without a look at the code; one that was
+written against `verify`; and random right configurations of torch's optimizers, driven alone, with a claim or in a loop, none of which may be called
 different.
 """
 
@@ -20,7 +20,7 @@ from generic_adam_laboratory.runs.records import Claim, Occasion, write_results
 from generic_adam_laboratory.zoo import verify_libraries
 from generic_adam_laboratory.zoo.verify_cases import Case, Made, loop, weights
 
-ZOO, HELD_OUT, RANDOM = "zoo", "held out", "random"
+ZOO, HELD_OUT, ADVERSARY, RANDOM = "zoo", "held out", "adversary", "random"
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Outcome:
     """A case, which part it is of, and what `verify` said of it.
 
     Attributes:
-        part: zoo, held out or random.
+        part: zoo, held out, adversary or random.
         case: the set-up.
         agrees: the answer; None where it cannot be told.
         categories: of the differences that were told.
@@ -72,11 +72,12 @@ def run_verify(fuzz: int, seed: int, progress: Callable[[int, int], None]) -> li
     import torch
 
     from generic_adam_laboratory.zoo import verify as zoo
+    from generic_adam_laboratory.zoo import verify_adversary as adversary
     from generic_adam_laboratory.zoo import verify_held_out as held_out
 
     torch.set_num_threads(1)
-    cases = [(ZOO, one) for one in zoo.WRONG + zoo.RIGHT]
-    cases += [(HELD_OUT, one) for one in held_out.WRONG + held_out.RIGHT]
+    parts = {ZOO: zoo, HELD_OUT: held_out, ADVERSARY: adversary}
+    cases = [(part, one) for part, its in parts.items() for one in its.WRONG + its.RIGHT]
     outcomes = []
     for part, case in [*cases, *((RANDOM, random_right(seed, number)) for number in range(fuzz))]:
         outcomes.append(tried(part, case))
@@ -162,7 +163,7 @@ def _options(draw: np.random.Generator, kind: str) -> Iterator[tuple[str, Any]]:
 def outcomes_table(outcomes: Sequence[Outcome]) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return a row for each part: how many were found, named, called different or left open, and how long it took."""
     rows = []
-    for part in (ZOO, HELD_OUT, RANDOM):
+    for part in (ZOO, HELD_OUT, ADVERSARY, RANDOM):
         own = [one for one in outcomes if one.part == part]
         wrong, right = [one for one in own if one.case.category], [one for one in own if not one.case.category]
         if own:
@@ -187,8 +188,10 @@ def outcomes_table(outcomes: Sequence[Outcome]) -> tuple[list[str], list[tuple[s
 def claims(outcomes: Sequence[Outcome]) -> list[Claim]:
     """Return the sentences that the outcomes decide."""
     judged = []
-    for part in (ZOO, HELD_OUT):
+    for part in (ZOO, HELD_OUT, ADVERSARY):
         wrong = [one for one in outcomes if one.part == part and one.case.category]
+        if not wrong:
+            continue
         found, named = sum(one.found for one in wrong), sum(one.named for one in wrong)
         enough = found >= 0.95 * len(wrong) and named >= 0.85 * len(wrong)
         said = f"{found} of {len(wrong)} found, {named} with the right category"
