@@ -2,12 +2,11 @@
 
 A copy is driven with gradients of its own; every step is compared with the claim in float64, up to rounding.
 
-    probe    the gradients: what a step is asked
-    drive    the user's object, or a copy of it, taking the steps: a Trace
-    claim    what is believed: a mapping, a name or an Algorithm, as a Rule; reading: what a class says of itself
+    drive    the user's object, or a copy of it, taking steps with gradients of ours: a Trace
+    claim    what is believed: a mapping, a name or an Algorithm, or what a class says of itself, as a Rule
     replay   a Rule carried out in float64 from the weights that were seen, with its error bound
     explain  which change of the Rule explains every step that differs (departures has the table)
-    clock    while training: sampled coordinates of executed steps against an Algorithm's sequences
+    resume   save, load and go on
 
 `generic_adam.verify` is this package and the function at once: a package hides the name of a function beside it.
 

@@ -12,11 +12,18 @@ import numpy as np
 
 from generic_adam.errors import OptimizerError, told_as
 from generic_adam.methods import Algorithm
-from generic_adam.verify.claim import Claim, read_claim
+from generic_adam.verify.claim import (
+    KNOWN,
+    Claim,
+    candidates,
+    of_class,
+    read_claim,
+    said_by_groups,
+    with_settings,
+)
 from generic_adam.verify.drive import Driver, Subject, copied, is_function, is_optimizer
 from generic_adam.verify.explain import explain
 from generic_adam.verify.front import Difference, Verification
-from generic_adam.verify.reading import KNOWN, candidates, of_class, said_by_groups, with_settings
 from generic_adam.verify.replay import Rule, Trace, replay
 from generic_adam.verify.resume import formats, of_checkpoint, resumed
 
@@ -175,7 +182,8 @@ def _looked(claim: Claim, trace: Trace, subject: Subject) -> tuple[tuple[str, ..
     run = replay(claim.rule(trace), trace)
     coordinates, steps = run.bound.shape[1], trace.steps
     blind = float((~np.isfinite(run.bound)).mean()) if run.bound.size else 0.0
-    looked = [f"{steps} steps of {coordinates} coordinates in {len(trace.names)} parameters"]
+    many = "s" if len(trace.names) != 1 else ""
+    looked = [f"{steps} steps of {coordinates} coordinates in {len(trace.names)} parameter{many}"]
     looked += ["the scheduler"] * (subject.scheduler is not None) + ["your own step"] * (subject.step is not None)
     looked += ["your own saving and loading"] * (trace.resumed is not None)
     beyond = []

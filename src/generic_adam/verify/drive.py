@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from generic_adam.errors import OptimizerError, told_as
 from generic_adam.extras import from_extra
-from generic_adam.verify import probe
 from generic_adam.verify.replay import EIGHT_BITS, HALF, ROUNDOFF, Floats, Trace
 
 with from_extra("torch"):
@@ -156,6 +155,75 @@ def _fingerprint(optimizer: Any, scheduler: Any) -> tuple[Any, ...]:
     return seen, groups, clock, torch.get_rng_state().tolist()[:64]
 
 
+# The gradients: each feature of them brings out differences that the others hide.
+
+_WATCHED = 64
+"""Coordinates of a parameter that are watched, at most."""
+_ALL = 4096
+_SIZES = (3.0, 0.3, 1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 0.0)
+# A quiet stretch lets v fall, a spike lets it jump; then sizes of their own at each step.
+_LOUD, _QUIET, _SPIKE = 7, range(7, 18), 14
+
+
+def _watched(numels: list[int]) -> list[npt.NDArray[np.int64]]:
+    """Return which coordinates of each parameter are looked at: few of each where there are many."""
+    most = min(_WATCHED, max(8, _ALL // max(len(numels), 1)))
+    return [np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64)) if n else np.zeros(0, int) for n in numels]
+
+
+def _start(size: int, index: int, coarse: float = 0.0) -> Floats:
+    """Return weights to begin with: zeros, where small steps show, beside weights of 0.3, where decay does.
+
+    Args:
+        size: how many.
+        index: which parameter.
+        coarse: weights so large that a step is lost beside them, for half precision; 0 for none.
+    """
+    random, place = np.random.default_rng([2, index]), np.arange(size) + index
+    values = np.where(place % 3 == 0, 0.0, 0.3 * random.standard_normal(size))
+    return np.where(place % 4 == 1, coarse, values) if coarse else values
+
+
+def _present(steps: int, parameters: int) -> npt.NDArray[np.bool_]:
+    """Return whether a parameter has a gradient at a step: the first always, others start late, pause or alternate."""
+    there, t = np.ones((steps, parameters), dtype=bool), np.arange(steps)
+    for p in range(1, parameters):
+        pattern = p % 4
+        if pattern == 1:
+            there[:, p] = t >= 3
+        elif pattern == 2:
+            there[:, p] = ~np.isin(t, (4, 5, 16))
+        elif pattern == 3:
+            there[:, p] = (t % 3 != 1) | (t > 24)
+        else:
+            there[:, p] = ~np.isin(t, (2, 11))
+    return there
+
+
+def _gradients(steps: int, micro: int, sizes: list[int]) -> list[Floats]:
+    """Return the gradients of each parameter's watched coordinates: micro-batches, steps, coordinates."""
+    random = np.random.default_rng(20)
+    envelope = np.array([_envelope(t, random) for t in range(steps)])
+    made = []
+    for index, size in enumerate(sizes):
+        several = len(_SIZES) if size > 3 else 3  # a parameter of few numbers has large gradients
+        scale = np.array([_SIZES[(j + index) % several] for j in range(size)])
+        one = random.standard_normal((micro, steps, size)) + 0.5 * random.standard_normal((1, steps, size))
+        one = one * scale * envelope[:, None]
+        steady = (np.arange(size) + index) % 4 == 1  # one sign: many small steps add up
+        one[..., steady] = np.abs(one[..., steady])
+        one[:, 9:13, 1::2] = 0  # rows that an embedding does not touch
+        made.append(one)
+    return made
+
+
+def _envelope(t: int, random: np.random.Generator) -> float:
+    drawn = float(10 ** random.uniform(-1, 0.3))
+    if t < _LOUD:
+        return 1.0
+    return 1.0 if t == _SPIKE else 1 / 300 if t in _QUIET else drawn
+
+
 # Driving.
 
 _SETTINGS = ("lr", "eps", "weight_decay", "momentum", "alpha", "momentum_decay", "dampening", "lr_decay",
@@ -172,18 +240,18 @@ class Driver:
         self.subject, self.steps, self.calls = subject, steps, int(subject.step is not None)
         self.names = [name for name, _ in subject.named]
         values = [_array(one) for _, one in subject.named]
-        self.places = probe.watched([value.size for value in values])
+        self.places = _watched([value.size for value in values])
         self.dtypes = [_dtype(one) for _, one in subject.named]
         for name, dtype in zip(self.names, self.dtypes, strict=True):
             if dtype not in ROUNDOFF:
                 raise OptimizerError(f"{name} is of {dtype}; expected one of {', '.join(ROUNDOFF)}")
-        self.present = probe.present(steps, len(self.names))
+        self.present = _present(steps, len(self.names))
         if subject.apply is not None or not pauses:  # a transformation is given all gradients at every step
             self.present[:] = True
         self.overflow = np.zeros(steps, dtype=bool)
         if overflows:
             self.overflow[[at for at in (5, 19) if at < steps]] = True
-        self.gradients = probe.gradients(steps, micro, [len(place) for place in self.places])
+        self.gradients = _gradients(steps, micro, [len(place) for place in self.places])
         self.shapes = [value.shape for value in values]
         self.groups = self._groups()
 
@@ -200,7 +268,7 @@ class Driver:
         for index, (_, one) in enumerate(self.subject.named):
             # Weights to which a step of one rate is less than half of the distance to the next number.
             coarse = 4 / ROUNDOFF[self.dtypes[index]] * float(np.nan_to_num(rates[index]))
-            values = probe.start(len(self.places[index]), index, coarse if self.dtypes[index] in HALF else 0.0)
+            values = _start(len(self.places[index]), index, coarse if self.dtypes[index] in HALF else 0.0)
             with torch.no_grad():
                 flat = torch.zeros(one.numel(), dtype=torch.float64)
                 flat[torch.as_tensor(self.places[index])] = torch.as_tensor(values)

@@ -132,9 +132,9 @@ def _copies(rule: Rule, trace: Trace, run: Replay) -> Iterator[Difference]:
 def _stops(trace: Trace, run: Replay, parameter: int) -> int | None:
     """The step from which on a parameter stands still while others move, and up to which it does as claimed."""
     own = trace.owner == parameter
-    moves = np.diff(trace.weights, axis=0) != 0
+    moves = np.not_equal(trace.weights[1:], trace.weights[:-1])
     at = int(np.flatnonzero(moves[:, own].any(axis=1)).max(initial=-1)) + 1
-    differs = run.differs[:, own].any(axis=1)
+    differs = np.asarray(run.differs[:, own].any(axis=1))
     if at == 0:
         return 0 if differs.any() and float(np.abs(trace.gradients[..., own]).max()) > 1e-3 else None
     others = moves[at:, ~own].any(axis=1)

@@ -97,11 +97,10 @@ class Rule:
     eps: Floats
     decay: Floats
     momentum: Floats
-    correction: str = (
-        "both"  # none, first, second, "once" (as at a first step), swapped, "not rooted", product, multiplied
-    )
+    # none, first, second, "once" (as at a first step), swapped, "not rooted", product, multiplied
+    correction: str = "both"
     eps_place: str = "outside"  # hat, root, root squared, at least
-    # coupled, "in momentum", absolute, "first rate", "after" (what was moved), none, both, ascending, growing, corrected
+    # coupled, "in momentum", both, none; beside: absolute, "first rate", corrected, "after", ascending, growing
     decay_form: str = "decoupled"
     maximum: str = "none"  # uncorrected, corrected, kept (in place of v)
     initial_v: float = 0.0
@@ -122,7 +121,8 @@ class Rule:
     scale: float = 1.0
     accumulate: str = "mean"  # sum, last, first, never cleared
     clip_norm: float | None = None
-    clip_how: str = "norm"  # each parameter, each group, largest, value, upside down, inverse, always, each micro-batch, as they come
+    # each parameter, each group, largest, value, upside down, inverse, always, each micro-batch, as they come
+    clip_how: str = "norm"
     clip_update: float | None = None
     clip_update_how: str = "norm"  # upside down, inverse
     skipped_count: bool = False
@@ -533,7 +533,8 @@ class _Run:
         """The decay beside the step: what multiplies lr, and what does not."""
         form, pull = self.rule.decay_form, decay * x
         if form in {"absolute", "first rate", "growing"}:
-            return 0.0, {"absolute": pull, "growing": -pull}.get(form, self.sequences["lr"][0] * pull)
+            first, one = self.sequences["lr"][0], np.ones_like(x)
+            return 0.0, pull * {"absolute": one, "growing": -one, "first rate": first}[form]
         if form == "corrected":
             return pull * np.sqrt(1 - b2**count) / (1 - b1**count), 0.0
         of = {"decoupled": pull, "both": pull, "ascending": -pull, "after": decay * (x - lr * slope)}

@@ -289,7 +289,7 @@ def _scaled_by(share: float) -> Callable[..., None]:
     return body
 
 
-def _clipping(how: Callable[[list[Any], Any], None]) -> Callable[..., None]:
+def _clipping(how: Callable[[list[Any], Any], Any]) -> Callable[..., None]:
     def body(optimizer: Any, named: Any, losses: list[Any], call: int) -> None:  # noqa: ARG001
         _backward(optimizer, losses)
         how(list(named.values()), optimizer)

@@ -1,8 +1,8 @@
 """How often `verify` is right: wrong and right set-ups it was made with, others it was not, and random right ones.
 
 Four parts: the zoo; a held-out zoo, which was written from reports afterwards without a look at the code; one that was
-written against `verify`; and random right configurations of torch's optimizers, driven alone, with a claim or in a loop, none of which may be called
-different.
+written against `verify`; and random right configurations of torch's optimizers, driven alone, with a claim or in a
+loop, none of which may be called different.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Case:
 
     name: str
     make: Callable[[], Any]
-    claim: Mapping[str, Any] | None = None
+    claim: Mapping[str, Any] | Any = None
     category: str = ""
     report: str = ""
 
