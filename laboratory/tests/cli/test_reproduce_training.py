@@ -69,7 +69,7 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
     assert [curve.method for curve in curves] == [
         *("r = 0", "r = 0.25", "r = 0.5", "r = 0.75", "r = 1", "RMSProp", "AMSGrad")
     ]
-    assert len(read_claims(out)) == 11
+    assert len(read_claims(out)) == 9
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["command"] == "generic-adam reproduce lenet --epochs 1 --seeds 1 --epsilon 0.0001"
     assert len(manifest["settings"]["lines"]) == 7

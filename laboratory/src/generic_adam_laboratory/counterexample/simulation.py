@@ -366,7 +366,7 @@ class Elsewhere(Work):
 
 
 Simulating = Callable[["Plan"], "Simulation | Elsewhere"]
-"""Where a plan is simulated: here, or on a cluster."""
+"""The place where a plan is simulated: here, or on a cluster."""
 
 
 def _check_memory(plan: Plan, rules: Sequence[Rule], recorded: int) -> None:

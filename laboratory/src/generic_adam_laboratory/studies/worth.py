@@ -94,7 +94,7 @@ def _met(run: Curve, loss: float, steps: int) -> int | None:
 
 
 def orders(_study: Study, _options: Options, _steps: int) -> Sequence[Line]:
-    """Generic Adam with r = 0 and r = 1, as in the paper's Figure 2, in shuffled epochs and with replacement."""
+    """List r = 0 and r = 1 of the paper's Figure 2, each in shuffled epochs and with replacement."""
     return [
         replace(line, label=f"{line.label}, {how}", initial_v=None, replacement=how == REPLACED)
         for line in (path_line(BASE_RATE, Fraction(r), INITIAL_VS[0]) for r in (0, 1))
