@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from generic_adam.cli.app import run
-from generic_adam.errors import RunError
 from generic_adam.methods import Algorithm, Method
 from generic_adam_laboratory.backends import Pool, dask_pool
 from generic_adam_laboratory.counterexample import LaneRecords, Plan, simulate
@@ -79,20 +78,3 @@ def test_the_command_line_writes_the_same_records(cluster: object, tmp_path: Pat
     assert run([*small, str(tmp_path / "there"), "--scheduler", cluster.scheduler_address]) == 0
     for name in ("records.csv", "outcomes.csv"):
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
-
-
-def test_no_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generic_adam_laboratory.backends.CONNECT_SECONDS", 1)
-    for address in ("tcp://127.0.0.1:9", "nonsense"):
-        with pytest.raises(RunError, match="answers") as caught:
-            simulated(PLAN, address)
-        assert "\n" not in str(caught.value)
-
-
-def test_a_cluster_without_workers_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generic_adam_laboratory.backends.WORKER_SECONDS", 0.3)
-    with (
-        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty,
-        pytest.raises(RunError, match="no worker"),
-    ):
-        simulated(PLAN, empty.scheduler_address)
