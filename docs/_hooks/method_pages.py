@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import generic_adam as ga
-from generic_adam.answers.certificates import long_run_rest
+from generic_adam.answers.certificates import long_run_rest, words_of
 from generic_adam.cli.listings import GALLERY, answers_of, gallery_row, with_facts
 from generic_adam.methods import MethodInfo, as_algorithm, entries
 from generic_adam.methods.recipes import Recipe, recipes
@@ -73,8 +73,8 @@ def _section(entry: MethodInfo) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Text with a capital first letter, unless it begins with a letter of the paper such as alpha_t."""
-    return text if "_" in text.split(maxsplit=1)[0] else text[0].upper() + text[1:]
+    """Text with a capital first letter, unless it begins with a name such as alpha_t or lr."""
+    return text if "_" in text.split(maxsplit=1)[0] or text.startswith("lr ") else text[0].upper() + text[1:]
 
 
 def _reasons(certificate: Certificate) -> str:
@@ -126,21 +126,20 @@ def _recipe_section(recipe: Recipe, certificate: Certificate, granted: Certifica
         there = ga.certify(x, setting=acting).horizon.symmetric
         runs.append(f"with symmetric noise and a root mean square of the gradients of c, {_run(there)}")
     told = {"read": "read there", "known": "widely reported; the original text was not at hand"}
+    read = next(line.text for line in words_of(certificate) if line.label == "Read as").partition(": ")[2]
+    sequences = (f"alpha_t = {method.alpha}", f"beta_t  = {method.beta}", f"theta_t = {method.theta}", *x.departures)
     lines = [
         f"### {x.label} {{ #{recipe.name} }}",
         "",
-        f"{x.horizon:,} steps. Source: {x.source} ({told[recipe.evidence]}).",
-        "",
-        "```text",
-        f"alpha_t = {method.alpha}",
-        f"beta_t  = {method.beta}",
-        f"theta_t = {method.theta}",
-        *x.departures,
-        "```",
+        f"{_sentence(read)}; {x.horizon:,} steps. Source: {x.source} ({told[recipe.evidence]}).",
         "",
         *(f"- {_sentence(run)}." for run in runs),
         "",
         f'??? {BOXES[str(certificate.long_run)]} "{_headline(certificate)}"',
+        "    ```text",
+        *(f"    {one}" for one in sequences),
+        "    ```",
+        "",
         _reasons(certificate),
     ]
     return "\n".join(lines)

@@ -15,7 +15,7 @@ from generic_adam_laboratory.runs.records import claims_table, read_claims
 
 RESULTS = Path(__file__).parents[2] / "results"
 TONES = {"supported": "good", "contradicted": "bad", "unclear": "open"}
-FIRST = {"optax_step", "start-up", "step", "training", "watch"}  # what users ask for; the others follow
+FIRST = ("step", "optax_step", "watch", "start-up", "certificate")  # what users ask for; the others follow
 NAMED_VERSIONS = ("numpy", "torch", "jax")
 
 
@@ -41,25 +41,25 @@ def claims_of(folder: Path) -> str:
 
 def table_of(path: Path) -> str:
     """Return a table as the run wrote it, but with the method first: a phone keeps that column in sight."""
-    text = _left(path.read_text(encoding="utf-8"))
+    text = _left(path.read_text(encoding="utf-8"), 4 if path.parent.name == "diagnose" else 1)
     return re.sub(r"(?m)^\|([^|]+)\|([^|]+)", r"|\2|\1", text) if text.startswith("| v_0 | method |") else text
 
 
 def diagnosis() -> str:
     """Return the first table of the benchmark of diagnoses: its measures beside their goals."""
     text = (RESULTS / "diagnose" / "table.md").read_text(encoding="utf-8")
-    return _left("".join(re.findall(r"(?m)^\|.*\n", text.partition("\n## ")[0])))
+    return _left("".join(re.findall(r"(?m)^\|.*\n", text.partition("\n## ")[0])), 4)
 
 
-def _left(text: str) -> str:
-    """Return tables whose first column begins at the left, where its words are."""
-    return re.sub(r"(?m)^\|---:\|", "|:---|", text)
+def _left(text: str, how_many: int = 1) -> str:
+    """Return tables whose columns are all at the right with the first ones, which hold words, at the left."""
+    return re.sub(r"(?m)^\|(---:\|)+$", lambda line: line[0].replace("---:", "---", how_many), text)
 
 
 def benchmarks() -> str:
     """Return a section a benchmark: what it asks, its command, its table, the machine and how busy it was."""
     found = {path.stem: path for path in sorted((RESULTS / "benchmarks").glob("*.json"))}
-    return "\n\n".join(_benchmark(found[name]) for name in sorted(found, key=lambda name: (name not in FIRST, name)))
+    return "\n\n".join(_benchmark(found[name]) for name in dict.fromkeys((*FIRST, *found)))
 
 
 def _benchmark(path: Path) -> str:
