@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import generic_adam as ga
 from generic_adam.answers.certificates import long_run_rest, words_of
-from generic_adam.cli.listings import GALLERY, answers_of, gallery_row, with_facts
+from generic_adam.cli.listings import GALLERY, GALLERY_NOTE, gallery_row, with_facts
 from generic_adam.methods import MethodInfo, as_algorithm, entries
 from generic_adam.methods.recipes import Recipe, recipes
 from generic_adam.theorems.certificate import Certificate
@@ -95,13 +95,10 @@ def _answered() -> list[tuple[Recipe, Certificate, Certificate]]:
 
 
 def recipes_table() -> str:
-    """One line a published recipe, and below it the answers for the long run."""
-    lines = [row(*GALLERY), row("---", "--:", "--:", "--:", "--:", "---", "---", "---")]
-    long_run: dict[str, list[str]] = {}
-    for recipe, certificate, granted in _answered():
-        lines.append(row(f"[{recipe.algorithm.label}](#{recipe.name})", *gallery_row(certificate, granted)))
-        long_run.setdefault(str(granted.long_run), []).append(recipe.algorithm.label)
-    return "\n".join([*lines, "", f"**In the long run**, with the same assumptions: {answers_of(long_run)}."])
+    """Return one line a published recipe, and what the columns mean."""
+    lines = [row(*GALLERY), row("---", "--:", "--:", "---", "---")]
+    lines += [row(f"[{one.algorithm.label}](#{one.name})", *gallery_row(granted)) for one, _, granted in _answered()]
+    return "\n".join([*lines, "", GALLERY_NOTE])
 
 
 def recipe_sections() -> str:
@@ -111,7 +108,7 @@ def recipe_sections() -> str:
 
 def _run(run: HorizonAnswer) -> str:
     """Return the answer for a run, and what it assumes beside it: a page has no lines below."""
-    said, told, beyond = str(run).partition(", if what is assumed below holds")
+    said, told, beyond = str(run).partition(", if what is assumed holds")
     return said + beyond + (f" (assumed: {'; '.join(run.needs)})" if told else "")
 
 

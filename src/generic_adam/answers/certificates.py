@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from generic_adam.answers.layout import ALWAYS, Line
 from generic_adam.answers.settings import rates, remarks
-from generic_adam.answers.words import argument_of, words_of
+from generic_adam.answers.suspicion import Suspicion, suspected
+from generic_adam.answers.words import Line, argument_of, words_of
 from generic_adam.errors import GenericAdamError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules.balls import rounded_up
@@ -37,17 +37,30 @@ _BEYOND: Final = {
     "shuffled": "shuffled epochs",
     "groups": "parameter groups whose learning rates have different shapes (each is covered alone)",
 }
-_MOVES: Final = {
-    "rl": "in RL the data and the loss change with the policy",
-    "gan": "in a GAN the loss of each network changes with the other network",
-}
-_NORMAL: Final = "Normal; it does not predict failure."
 _IN_BRIEF: Final = {
-    "weights_bound": "weights within {:g} (assumed)",
-    "gradient_norm": "gradients within {:g} (assumed)",
-    "gradient_sup": "gradients within {:g} (assumed)",
+    "weights_bound": "weights",
+    "gradient_norm": "gradients",
+    "gradient_sup": "gradient entries",
+    "update_rms": "updates before clipping",
 }
-_NOT_COVERED: Final = ("ReLU kinks", "batch norm", "RL and GANs", "a schedule that looks at the loss")
+_DECIDED_BY: Final = {
+    "endless": "the total learning rate is finite; the guarantee needs it to grow without limit",
+    "infinite_sum": "the total learning rate is finite; the guarantee needs it to grow without limit",
+    "squares_have_a_sum": "lr does not fall fast enough",
+    "steps_vanish": "lr does not fall to 0",
+    "momentum": "beta1 does not stay below a number below 1",
+    "momentum_below_one": "beta1 does not stay below a number below 1",
+    "bound_vanishes": "lr and beta2 together do not make the error vanish",
+    "decay_vanishes": "weight decay does not vanish beside lr, which leaves an error that stays",
+    "keeps_direction": "gradient clipping that acts is biased",
+    "weights_stay_bounded": "weight decay needs weights within a limit (--weights-bound X)",
+}
+_NOTHING_LEFT: Final = 1e-6  # of the largest lr: printed as 0
+_WIDEST: Final = 12  # of a label
+_INSTEAD: Final = (
+    Line("`Watch(optimizer)` in the script; `generic-adam diagnose DIR`", "Your run"),
+    Line("`generic-adam verify --from CODE`: is it what you think it is?", "Your code"),
+)
 
 
 @words_of.register
@@ -73,48 +86,58 @@ def _(part: Reason) -> str:
 
 @words_of.register
 def _(part: HorizonAnswer) -> str:
-    return f"{_for_the_run(part)}{_if(bool(part.needs))}"
+    """Return the answer for the run in one sentence, as a part of another answer."""
+    said = f"{part.answer} for {part.steps:,} steps"
+    match part.answer:
+        case Answer.GUARANTEED:
+            holds = ", if what is assumed holds" if part.needs else ""
+            return f"{said}: {_size(part)}{holds}"
+        case Answer.NOT_USEFUL:
+            return f"{said}: {_times(part)} the trivial bound ({cause(part)})"
+        case Answer.UNKNOWN:
+            return f"{said}: {part.unknown}"
+        case _:
+            return f"{said}; {_in_the_way(part)}"
 
 
-def check_lines(part: Certificate, *, change: Advice | None = None, command: str = "", keys: int = 0) -> list[Line]:
+def check_lines(
+    part: Certificate, *, change: Advice | None = None, command: str = "", seen: Suspicion | None = None
+) -> list[Line]:
     """Return the answer about an optimizer, line by line.
 
     Args:
-        part: what is known of it.
+        part: the certificate.
         change: a change that helps its run; None where none was found.
         command: the command that looks for more; "" for none.
-        keys: the number of keys that were read from a file.
+        seen: the kind of training that the source looks like; None for what the algorithm itself looks like.
     """
     if part.answer is Answer.NOT_APPLICABLE:
-        return [*_not_applicable(part)]
+        return [*_not_applicable(str(part.setting.loss))]
+    seen = None if part.setting.loss else seen or suspected(part.algorithm)
     changes = _change(part, change, command) if command else ()
-    return [*_head(part), *_run_lines(part), *_long_run_lines(part), *changes, *_closing(part, keys)]
+    return [*_head(part, seen), *_run_lines(part), *_long_run_lines(part), *changes, *_closing(part)]
 
 
 words_of.register(check_lines)
 
 
 def _change(part: Certificate, change: Advice | None, command: str) -> Iterator[Line]:
-    """Yield what to change and whether it is worth it; often nothing."""
+    """Yield what to change, its cost, and whether it is worth it."""
     run = part.horizon
     if change is not None and change.before is not None and change.after is not None and change.cost is not None:
-        what, (old, new) = ", ".join(map(str, change.changes)), change.cost.memory
-        sizes = " -> ".join(f"{rounded_up(100 * (one.size or 0.0), 3)} %" for one in (change.before, change.after))
-        word = "optional: " if part.answer is Answer.GUARANTEED else ""
-        cost = f"lr unchanged; cost: averages {new:,.0f} gradients, not {old:,.0f}, so it is slower after they jump"
-        yield Line(f"{word}{what}: gradients below {sizes}; {cost}", "Change", 6, f"{word}{what}: below {sizes}")
-        short = f"Measured on {change.worth.measured[0]}" if change.worth.known else None
-        yield Line(str(change.worth), "Worth it?", 5, short)
-    elif run is not None and part.setting.loss == "finetune":
-        yield Line("none recommended", "Change", 6)
-        yield Line("No. Choose lr and epochs by validation loss.", "Worth it?", 5)
+        (old, new), word = change.cost.memory, "optional: " if part.answer is Answer.GUARANTEED else ""
+        size = f"{rounded_up(100 * (change.after.size or 0.0), 3)} %"
+        yield Line(f"{word}{', '.join(map(str, change.changes))} makes it {size}; lr unchanged", "Change")
+        yield Line(f"adapts to larger gradients in {new:,.0f} steps, not {old:,.0f}", "Its cost")
+        yield Line(str(change.worth), "Worth it?")
     elif part.answer is Answer.GUARANTEED:
-        yield Line(f"none needed; for more: {command}", "Change", 6, "none needed")
+        yield Line(f"none needed; for more: {command}", "Change")
+    elif run is None:
+        yield Line(f"look for one: {command}", "Change")
     else:
-        yield Line(f"to look for one: {command}", "Change", 6)
-        if run is not None:
-            word = "No" if part.answer is Answer.NOT_USEFUL else "Not known"
-            yield Line(f"{word}. Choose lr and steps by validation loss.", "Worth it?", 5)
+        fine = part.setting.loss == "finetune"
+        yield Line("none recommended" if fine else f"look for one: {command}", "Change")
+        yield Line("no; choose lr and steps by validation loss", "Worth it?")
 
 
 def title(x: Algorithm, *, is_part: bool = False) -> str:
@@ -123,49 +146,65 @@ def title(x: Algorithm, *, is_part: bool = False) -> str:
     return f"{x.label or 'Generic Adam'}{groups}"
 
 
-def _if(assumes: bool) -> str:
-    return ", if what is assumed below holds" if assumes else ""
+def _not_applicable(loss: str) -> Iterator[Line]:
+    why = "in RL the loss changes with the policy" if loss == "rl" else "in a GAN each loss changes with the other net"
+    yield Line(f"DOES NOT APPLY: {why}.", verdict="DOES NOT APPLY")
+    yield Line("all assume one fixed loss", "Theorems")
+    yield from _INSTEAD
 
 
-def _not_applicable(part: Certificate) -> Iterator[Line]:
-    why = _MOVES[str(part.setting.loss)]
-    yield Line(f"DOES NOT APPLY: the theory assumes one fixed loss; {why}.", weight=ALWAYS, verdict="DOES NOT APPLY")
-    yield Line("`Watch(optimizer)` in the script, then `generic-adam diagnose DIR`.", "Your run", ALWAYS)
-    yield Line("`generic-adam verify --from CODE` tells whether it is the algorithm you think.", "Your code", ALWAYS)
+def only_if(setting: Setting, seen: Suspicion | None, *, assumes: bool) -> str:
+    """Return what a guarantee hangs on that the input does not tell, as the end of its first line."""
+    if seen is not None:
+        return f", but only if this is not {seen.kind}"
+    loss = "" if setting.loss else "the loss is one fixed function"
+    return f", if {loss or 'the assumptions below hold'}" if loss or assumes else ""
 
 
-def _head(part: Certificate) -> Iterator[Line]:
+def looks_like(seen: Suspicion | None) -> Iterator[Line]:
+    """Yield the question that is asked where the source looks like RL or a GAN."""
+    if seen is not None:
+        flag = "rl" if seen.kind == "RL" else "gan"
+        yield Line(f"{seen.kind} ({seen.why}): add --setting {flag}, or supervised", "Looks like")
+
+
+def _head(part: Certificate, seen: Suspicion | None) -> Iterator[Line]:
     """Yield the answer for the run, or for the long run where no number of steps is known."""
     run = part.horizon
     if run is None:
         known = part.plainly
         word, rest = known.long_run.upper(), long_run_rest(known)
-        yield Line(f"{word} as steps go to infinity{rest}", weight=ALWAYS, verdict=word)
-        yield Line("add --steps T for the guarantee of your number of steps", "Your run", 4)
+        if known.long_run is Answer.GUARANTEED:
+            yield Line(f"{word} in the long run{only_if(part.setting, seen, assumes=bool(part.needs))}.", verdict=word)
+            yield Line(rest.lstrip("; "), "Long run")
+        else:
+            yield Line(f"{word} in the long run{rest}", verdict=word)
+        yield from looks_like(seen)
+        yield Line("add --steps T for the answer about your run", "Your run")
         return
-    by = f", Theorem {run.theorem}" if run.theorem and run.answer is Answer.GUARANTEED else ""
-    said = f"{run.answer.upper()} for your {run.steps:,} steps"
+    said = f"{run.answer.upper()} for {run.steps:,} steps"
     match run.answer:
         case Answer.GUARANTEED:
-            rest = f"{_if(bool(_assumed(part)))}: {_size(run)}."
-        case Answer.NOT_USEFUL if part.setting.loss == "finetune":
-            rest = ". Expected for fine-tuning: the run is short; it does not predict failure."
+            said += f"{only_if(part.setting, seen, assumes=bool(_assumed(part)))}."
         case Answer.NOT_USEFUL:
-            short = "Normal for short runs; it" if run.dominant == "start" else "It"
-            rest = f": the bound is {_times(run)} the trivial one. {short} predicts neither failure nor success."
-        case Answer.NONE:
-            rest = f"; {_in_the_way(run)}."
+            fine = part.setting.loss == "finetune"
+            said += ". Normal for fine-tuning; predicts nothing." if fine else ". It does not predict failure."
         case _:
-            rest = f": {run.unknown}."
-    yield Line(f"{said}{rest}   ({title(part.algorithm)}{by})", weight=ALWAYS, verdict=run.answer.upper())
+            said += "."
+    yield Line(said, verdict=run.answer.upper())
+    yield from looks_like(seen)
+    if run.answer is Answer.NONE:
+        yield Line(_in_the_way(run), "Cause")
+    if run.answer is Answer.UNKNOWN:
+        yield Line(str(run.unknown), "Cause")
     if run.outside and run.relative is not None:
         without = _size(run) if run.relative < 1 else f"the bound would be {_times(run)} the trivial one"
-        yield Line(f"{without} (not guaranteed)", "Without that", 7)
+        yield Line(f"{without} (not guaranteed)", "Without that")
     grants = [*_to_assume(part.algorithm, part.setting, run)] or [*_facts_asked_for(part)]
     if grants:
-        yield Line("; ".join(grants), "To assume", 8)
+        yield Line("; ".join(grants), "To assume")
     if run.outside and run.with_problem:
-        yield Line(f"`generic-adam bound` has {run.with_problem} for a problem whose constants you know", "Instead", 6)
+        yield Line(f"`generic-adam bound` has {run.with_problem} for a problem whose constants you know", "Instead")
 
 
 def _to_assume(x: Algorithm, setting: Setting, run: HorizonAnswer) -> Iterator[str]:
@@ -174,7 +213,7 @@ def _to_assume(x: Algorithm, setting: Setting, run: HorizonAnswer) -> Iterator[s
     if {one.kind for one in run.outside} - {"clipping"} or (clip is not None and clip.kind == "update"):
         return
     if run.outside and clip is not None and clip.kind == "norm" and setting.gradient_norm is None:
-        yield f"that no gradient is longer than {clip.threshold:g}, so that clipping never acts: --gradient-norm"
+        yield f"that clipping never acts: --gradient-norm {clip.threshold:g}"
     if run.decay is None and setting.weights_bound is None:
         yield "that all weights stay within X: --weights-bound X"
 
@@ -184,51 +223,38 @@ def _facts_asked_for(part: Certificate) -> Iterator[str]:
     for finding in part.findings if part.horizon is not None and part.horizon.outside else ():
         lacks = [one.about for one in finding.outside if one.kind == "missing"]
         if finding.about is About.GRADIENT and lacks and len(lacks) == len(finding.outside):
-            yield f"{' '.join(kinds()[name].option for name in lacks)} (Theorem {finding.theorem})"
-
-
-def _for_the_run(run: HorizonAnswer) -> str:
-    """Return the answer for the run in one sentence, as a part of another answer."""
-    match run.answer:
-        case Answer.GUARANTEED:
-            return f"guaranteed for {run.steps:,} steps: {_size(run)}"
-        case Answer.NOT_USEFUL:
-            return f"no useful guarantee for {run.steps:,} steps: {_times(run)} the trivial bound ({_cause(run)})"
-        case Answer.UNKNOWN:
-            return f"unknown for {run.steps:,} steps: {run.unknown}"
-        case _:
-            return f"no guarantee for {run.steps:,} steps; {_in_the_way(run)}"
+            options = " ".join(kinds()[name].option for name in lacks).replace("KIND", "symmetric")
+            yield f"{options} (Theorem {finding.theorem})"
 
 
 def _in_the_way(run: HorizonAnswer) -> str:
     if not run.outside:
         return "weight decay is covered while all weights stay within a limit"
     errors = [one.about for one in run.outside if one.kind == "error"]
-    return "; ".join(errors) or f"outside the theory: {', '.join(map(str, run.outside))}"
+    return "; ".join(errors) or f"outside the theory: {'; '.join(map(str, run.outside))}"
 
 
 def _size(run: HorizonAnswer) -> str:
-    there = f" (gradients of {TYPICAL_GRADIENT:g})" if run.depends_on_gradients else ""
     where = {"RR": " at the starts of epochs", "P": " per relative change of the weights"}.get(run.theorem or "", "")
-    size = rounded_up(100 * (run.size or 0.0), 3)
-    return f"gradients{where} average below {size} % of the size they have anyway{there}"
+    return f"gradients{where} average below {rounded_up(100 * (run.size or 0.0), 3)} % of the size they have anyway"
 
 
 def _times(run: HorizonAnswer) -> str:
     share = run.size or math.inf
-    # The share of eps and v_0 in the divisor falls with larger gradients, and may be all that is in the way.
-    small = f" (on gradients of {TYPICAL_GRADIENT:g})" if run.dominant == "noise" and share**2 < run.norm else ""
-    return (f"{rounded_up(max(share, 1.0), 3)}x" if share < 100 else "far more than 100x") + small
+    return f"{rounded_up(max(share, 1.0), 3)}x" if share < 100 else "far more than 100x"
 
 
-def _cause(run: HorizonAnswer, x: Algorithm | None = None) -> str:
+def cause(run: HorizonAnswer, x: Algorithm | None = None) -> str:
     """Return the part of the bound that is in the way, and what would help."""
     rate = "" if x is None else _peak(x)
+    if x is not None and (run.floor or 0) >= 1 and x.method.beta.is_constant and x.method.theta.is_constant:
+        beta1, beta2 = x.method.beta(1), x.method.theta(1)
+        return f"beta2 = {beta2:g} averages too few gradients; beta1 = {beta1:g} needs beta2 > {_least(beta1)}"
     match run.dominant:
         case "start":
             needed = run.steps_needed
-            enough = f"It would take about {float(f'{needed:.2g}'):,.0f} such steps." if needed else ""
-            return f"starting-point part: few, small steps{rate}. {enough}".rstrip(" .")
+            enough = f"; about {float(f'{needed:.2g}'):,.0f} would do" if needed else ""
+            return f"starting-point part: few, small steps{rate}{enough}"
         case "curvature":
             largest = run.largest_smoothness
             unless = f" unless curvature < {_down(largest)}" if largest else ""
@@ -236,44 +262,48 @@ def _cause(run: HorizonAnswer, x: Algorithm | None = None) -> str:
         case "decay":
             return "weight decay part: too strong for weights of that size"
         case _:
-            stays = run.floor is not None and run.floor >= 1
-            if x is None or not (stays and x.method.beta.is_constant and x.method.theta.is_constant):
-                return "noise part: beta2 averages too few gradients, or the run is too short"
-            beta1, beta2 = x.method.beta(1), x.method.theta(1)
-            needed = rounded_up(least_theta(beta1), 3)
-            return f"noise part: beta2 = {beta2:g} averages too few gradients; beta1 = {beta1:g} needs beta2 > {needed}"
+            # The share of eps and v_0 falls with larger gradients, and may be all that is in the way.
+            small = (run.size or math.inf) ** 2 < run.norm
+            said = "eps is large beside gradients of 0.001" if small else "beta2 averages too few gradients"
+            return f"noise part: {said}, or the run is too short"
+
+
+def _least(beta1: float) -> str:
+    return rounded_up(least_theta(beta1), 3)
 
 
 def _run_lines(part: Certificate) -> Iterator[Line]:
-    """Yield the parts of the bound, each with its direction, and what is in the way where the bound is of no use."""
-    run, x = part.horizon, part.algorithm
+    """Yield the guarantee and its parts, or what is in the way where the bound is of no use."""
+    run = part.horizon
     if run is None or run.relative is None:
         return
+    if run.answer is Answer.GUARANTEED:
+        yield Line(_size(run), f"Theorem {run.theorem}")
     if run.answer is Answer.NOT_USEFUL:
-        yield Line(f"{_cause(run, x)}.", "Cause", 8)
-    if math.isinf(run.relative):
-        return
-    shares, theta = run.parts, x.method.theta
-    noise = f"{rounded_up(shares['noise'], 3)} of 1, lower is better"
-    stays = run.floor is not None and run.floor <= shares["noise"]
-    floor = f"; {_down(run.floor, 3)} stays however long the run is" if stays and run.floor else ""
-    steady = theta.is_constant and 0 < theta(1) < 1
-    mean = f" (beta2 = {theta(1):g} averages about {1 / (1 - theta(1)):,.0f} gradients)" if steady else ""
-    yield Line(f"{noise}{floor}{mean}", "Noise part", 4, f"{noise}{floor}")
-    gap, drift = (_up(run.norm * (number or 0.0)) for number in (run.gap, run.drift))
-    decay = f" + {_up(shares['decay'])} weight decay" if run.decay else ""
-    moved = f", and {_up(run.moved)} x curvature after the root" if run.moved else ""
-    curvature = f"({run.turning:g} + curvature)" if run.turning else "curvature"
-    sums = f"+ {gap} x initial loss gap + {drift} x {curvature}{decay}{moved}"
-    useful = ""
-    if run.useful:
-        useful = f"; useful while gap < {_down(run.largest_gap)}, curvature < {_down(run.largest_smoothness)}"
-    taken = " (yours)" if run.gradient_sum is not None else " (both in units of the gradient, taken as 1)"
-    yield Line(f"{sums}{taken}, lower is better{useful}", "Start, curvature", 3, f"{sums}{useful}")
+        yield Line(cause(run, part.algorithm), "Cause")
+    if math.isfinite(run.relative) and not run.outside:
+        yield Line(_shares(run), "Parts")
+    if run.depends_on_gradients and not run.outside:
+        larger = run.relative + (run.steeper - 1) * (run.parts["noise"] + run.parts["decay"])
+        lost = run.useful and larger >= 1
+        there = "gradients of 1 have no guarantee" if lost else f"at 1 the noise is {run.steeper:.2g}x this"
+        yield Line(f"gradients of {TYPICAL_GRADIENT:g} per weight; {there}", "Scale")
     if run.symmetric is not None:
-        yield Line(f"{_for_the_run(run.symmetric)}.", "Symmetric noise", 7)
+        yield Line(f"{run.symmetric}", "If symmetric")
     if isinstance(run.bound, Bound):
-        yield Line(f"{_norm_bound(run.bound)}", "Your problem", 7)
+        yield Line(_norm_bound(run.bound), "Your problem")
+
+
+def _shares(run: HorizonAnswer) -> str:
+    """Return the parts that make up the bound, the largest first; those below a tenth are told together."""
+    whole = run.relative or 0.0
+    first, *others = sorted(run.parts.items(), key=lambda one: -one[1])
+    named = [(name, part) for name, part in others if part >= 0.1 * whole]
+    rest = sum(part for _, part in others) - sum(part for _, part in named)
+    told = [f"{first[0]} {_up(first[1])} of 1", *(f"{name} {_up(part)}" for name, part in named)]
+    told += [f"rest {_up(rest)}"] if rest > 0 else []
+    floor = f"; noise floor {_down(run.floor, 3)}" if run.floor and run.floor < whole and not named else ""
+    return f"{', '.join(told)}; lower is better{floor}"
 
 
 def _up(number: float) -> str:
@@ -292,49 +322,30 @@ def _plain(text: str) -> str:
     return f"{number:,.0f}" if 1000 <= number < 1e7 else f"{number:g}" if 1e-4 <= number < 1e4 else text
 
 
-def long_run_rest(part: Certificate, *, brief: bool = False) -> str:
-    """Return what follows the answer for the long run: its rate, or what is in the way, in brief without what helps."""
+def long_run_rest(part: Certificate) -> str:
+    """Return what follows the answer for the long run: its rate, or what is in the way."""
     if part.long_run is Answer.GUARANTEED:
         rate = "" if part.rate is None else f"; error about {_rate(part.rate)}"
         found = part.deciding
-        title_ = "" if found is None else f" ({found.title})"
-        needs = f", provided {', and '.join(part.needs)}" if part.needs else ""
-        return f"{needs}{rate}{title_}."
+        holds = " if the assumptions hold" if part.needs else ""
+        return f"{holds}{rate}{'' if found is None else f' ({found.title})'}."
     if part.outside:
         return f"; outside the theory: {'; '.join(map(str, part.outside))}."
-    told = f": {_failing(part, brief=brief)}." if part.failing is not None else "."
-    return f"{told} {'Normal.' if brief else _NORMAL}" if part.long_run is Answer.NONE else told
+    told = f": {_failing(part)}." if part.failing is not None else "."
+    return f"{told} Normal." if part.long_run is Answer.NONE else told
 
 
-def _failing(part: Certificate, *, brief: bool) -> str:
+def _failing(part: Certificate) -> str:
     """Return the hypothesis that fails for the long run, in the names that people use."""
-    found, method = part.failing, part.algorithm.method
+    found, theta = part.failing, part.algorithm.method.theta
     if found is None:
         return ""
-    if found.asks == "theta_to_one" and found.status is Status.FAILS:
-        if method.theta.is_constant:
-            needs = "" if brief else "; the guarantee needs it to approach 1"
-            return f"beta2 is constant ({method.theta(1):g}){needs}"
-        return "beta2 does not approach 1, as the guarantee needs"
-    finite = "the total learning rate is finite; the guarantee needs it to grow without limit"
-    momentum = "beta1 does not stay below a number below 1"
-    plain = {
-        "endless": finite,
-        "infinite_sum": finite,
-        "squares_have_a_sum": "lr does not fall fast enough",
-        "steps_vanish": "lr does not fall to 0, as the guarantee needs",
-        "momentum": momentum,
-        "momentum_below_one": momentum,
-        "bound_vanishes": "lr and beta2 together do not make the error vanish",
-        "decay_vanishes": "weight decay does not vanish beside lr, which leaves an error that stays",
-        "keeps_direction": "gradient clipping that acts is biased; clipping that never acts is covered",
-        "weights_stay_bounded": "weight decay is covered while all weights stay within a limit (--weights-bound X)",
-    }
-    open_too = {"keeps_direction", "weights_stay_bounded"}
-    if found.asks in plain and (found.status is Status.FAILS or found.asks in open_too):
-        return plain[found.asks]
-    how = "fails" if found.status is Status.FAILS else "is open"
-    return f"hypothesis {found.number} of its theorem {how} (--explain tells)"
+    fails = found.status is Status.FAILS
+    if found.asks == "theta_to_one" and fails:
+        return f"beta2 is constant ({theta(1):g})" if theta.is_constant else "beta2 does not approach 1"
+    if found.asks in _DECIDED_BY and (fails or found.asks in {"keeps_direction", "weights_stay_bounded"}):
+        return _DECIDED_BY[found.asks]
+    return f"hypothesis {found.number} of its theorem {'fails' if fails else 'is open'} (--explain tells)"
 
 
 def _rate(rate: Rate) -> str:
@@ -346,34 +357,42 @@ def _rate(rate: Rate) -> str:
 
 def _long_run_lines(part: Certificate) -> Iterator[Line]:
     known = part.plainly
-    if part.horizon is not None:
-        short = f"{known.long_run}{long_run_rest(known, brief=True)}"
-        yield Line(f"{known.long_run}{long_run_rest(known)}", "Long run", 7, short)
+    run = part.horizon
+    if run is not None:
+        same = run.outside and {*known.outside} == {*run.outside}
+        yield Line(f"{known.long_run}{', for the same reason.' if same else long_run_rest(known)}", "Long run")
     if known is not part:
-        yield Line(f"in the long run {part.long_run}{long_run_rest(part)}", "Symmetric noise", 7)
+        yield Line(f"in the long run {part.long_run}{long_run_rest(part)}", "If symmetric")
 
 
-def _closing(part: Certificate, keys: int) -> Iterator[Line]:
+def _closing(part: Certificate) -> Iterator[Line]:
     """Yield what is left to say: what is assumed, what is not covered, how it was read."""
-    setting, assumed = part.setting, _assumed(part)
-    if assumed:
-        known = {
-            one.text: one for one in setting.facts.values() if one.source is Source.ASSUMED and one.name in _IN_BRIEF
-        }
-        brief = [_IN_BRIEF[one.name].format(one.value) for text, one in known.items() if text in assumed]
-        others = [one for one in assumed if one not in known]
-        yield Line(f"{'; '.join(assumed)}; `Watch` measures such facts", "Assumed", 9, "; ".join([*brief, *others]))
+    setting, assumed, run = part.setting, _assumed(part), part.horizon
+    brief = {fact.text for fact in setting.facts.values() if fact.source is Source.ASSUMED and fact.name in _IN_BRIEF}
+    told = [*assumed_in_brief(setting), *(one for one in assumed if one not in brief)]
+    if run is not None and run.relative is not None and run.gradient_sum is None:
+        fine = f" (useful up to {_down(run.largest_gap)} and {_down(run.largest_smoothness)})" if run.useful else ""
+        told.append(f"loss gap and curvature 1{fine}")
+    if told:
+        yield Line("; ".join(told), "Assumed")
     epochs = ["shuffled epochs"] if setting.sampling is None and not setting.full_batch else []
-    ask = f"(add --sampling shuffled{'' if setting.batches_per_epoch else ' --batches-per-epoch N'})"
-    uncovered = ", ".join([*(f"{one} {ask}" for one in epochs), *_NOT_COVERED])
-    yield Line(uncovered, "Not covered", 8, ", ".join([*epochs, *_NOT_COVERED[:3]]))
+    yield Line(", ".join([*epochs, "ReLU kinks", "batch norm", "RL, GANs"]), "Not covered")
     if part.parts:
         shared = "each alone" if part.apart else "together"
-        yield Line(f"{len(part.parts)} sets of parameter groups, covered {shared}; --explain has each", "Groups", 5)
-    read = f" (from {keys} keys of the file, which --explain lists)" if keys else ""
-    yield Line(f"{_in_short(part.algorithm)}{read}", "Read as", 2)
+        yield Line(f"{len(part.parts)} sets of parameter groups, covered {shared}; --explain has each", "Groups")
+    yield Line(_in_short(part.algorithm), "Read as")
     if part.algorithm.notes:
-        yield Line("; ".join(part.algorithm.notes), "Note", 1)
+        yield Line("; ".join(part.algorithm.notes), "NOTE")
+
+
+def assumed_in_brief(setting: Setting) -> list[str]:
+    """Return the sizes that are assumed, those of one size together: "weights and gradients within 1"."""
+    found: dict[float, list[str]] = {}
+    for name, fact in setting.facts.items():
+        if fact.source is Source.ASSUMED and name in _IN_BRIEF:
+            found.setdefault(fact.value, []).append(_IN_BRIEF[name])
+    noise = ["symmetric noise"] if "noise" in setting.facts else []
+    return [*(f"{' and '.join(names)} within {size:g}" for size, names in found.items()), *noise]
 
 
 def _assumed(part: Certificate) -> list[str]:
@@ -384,11 +403,11 @@ def _assumed(part: Certificate) -> list[str]:
 
 def _in_short(x: Algorithm) -> str:
     """Return the optimizer in a line, by the names of its arguments."""
-    named = {"beta1": x.method.beta, "beta2": x.method.theta} if x.preconditioned else {}
-    betas = [f"{name} {f'{u(1):g}' if u.is_constant else 'moves'}" for name, u in named.items()]
+    betas = [f"{u(1):g}" if u.is_constant else "moving" for u in (x.method.beta, x.method.theta)]
+    named = [f"betas {', '.join(betas)}"] if x.preconditioned else []
     clip = [] if x.clipping is None else [f"clipping at {x.clipping.threshold:g} ({x.clipping.kind})"]
     decay = ["weight decay"] if x.decay != NOTHING or x.l2 else []
-    return f"{title(x)}: {'; '.join([_lr(x), *betas, *decay, *clip])}"
+    return f"{title(x)}: {'; '.join([_lr(x), *named, *decay, *clip])}"
 
 
 def _lr(x: Algorithm) -> str:
@@ -399,15 +418,17 @@ def _lr(x: Algorithm) -> str:
     first, largest, at, last = values[0], values.max(), int(steps[values.argmax()]), values[-1]
     if first == largest == last:
         return f"lr {_plain(f'{first:.3g}')}"
-    top = f"lr {largest:.3g} at most (about step {float(f'{at:.2g}'):,.0f})" if at > 1 else f"lr {first:.3g} at first"
+    top = f"lr {largest:.3g} at step {float(f'{at:.2g}'):,.0f}" if at > 1 else f"lr {first:.3g}"
     if last == largest:
         return top
-    return f"{top}, {last:.3g} at the end" if x.horizon else f"{top}, then falling"
+    return (
+        f"{top}, then to {last if last > _NOTHING_LEFT * largest else 0:.3g}" if x.horizon else f"{top}, then falling"
+    )
 
 
 def _peak(x: Algorithm) -> str:
     try:
-        return f" (your lr: {_plain(f'{rates(x)[1].max():.2g}')})"
+        return f" (lr {_plain(f'{rates(x)[1].max():.2g}')})"
     except GenericAdamError:
         return ""
 
@@ -415,32 +436,35 @@ def _peak(x: Algorithm) -> str:
 @words_of.register
 def _(part: Bound) -> Iterator[Line]:
     if part.theorem is None:
-        yield Line(f"NO BOUND after {part.steps:,} steps.", weight=ALWAYS, verdict="NO BOUND")
+        yield Line(f"NO BOUND after {part.steps:,} steps.", verdict="NO BOUND")
         reasons: dict[str, list[str]] = {}
         for name, why in part.missing:
             reasons.setdefault(str(why), []).append(name)
         for why, names in sorted(reasons.items(), key=lambda one: len(one[1]))[:3]:  # that of the fewest is nearest
-            yield Line(why, ", ".join(names)[:16], 4)
+            yield Line(why, ", ".join(names)[:_WIDEST])
     else:
         word = "GUARANTEED" if part.informative else "NO USEFUL GUARANTEE"
-        said = f"{word} after {part.steps:,} steps: {_norm_bound(part)}.   (Theorem {part.theorem})"
-        yield Line(said, weight=ALWAYS, verdict=word)
+        condition = only_if(part.setting, None, assumes=False) if part.informative else ""
+        yield Line(f"{word} after {part.steps:,} steps{condition}.", verdict=word)
+        yield Line(_norm_bound(part), f"Theorem {part.theorem}"[:_WIDEST])
         if part.l1 is not None:
-            sums = f"at most {rounded_up(part.l1, 6)}; trivial: {rounded_up(part.trivial_l1, 6)}"
-            yield Line(sums, "Sum of entries", 5)
+            yield Line(f"at most {rounded_up(part.l1, 6)}; trivial: {rounded_up(part.trivial_l1, 6)}", "Entries' sum")
         likely, above = _down(part.probability, 3), rounded_up(math.sqrt(part.value), 6)
-        yield Line(f"with probability {likely} the norm is at most {above}", "At one iterate", 4)
-    if part.needs:
-        yield Line(", ".join(part.needs), "Assumed", 8)
+        yield Line(f"at a random step of the run, at most {above} with probability {likely}", "One step")
     if part.l2:
-        yield Line(f"the loss + {part.l2 / 2:g} |weights|^2", "Loss", 7)
-    defaults = [one for one in part.setting.facts.values() if one.source is Source.ASSUMED]
-    if defaults:
-        told = ", ".join(f"{one.name.replace('_', ' ')} {one.value:g}" for one in defaults)
-        yield Line(f"{told}: the defaults, as nothing is said of them", "Assumed", 7)
-    given = [one for one in part.setting.facts.values() if one.source in {Source.GIVEN, Source.MEASURED}]
+        yield Line(f"the loss + {part.l2 / 2:g} |weights|^2", "Loss")
+    facts = part.setting.facts.values()
+    defaults = ", ".join(
+        f"{one.name.replace('_', ' ')} {one.value:g}"
+        for one in facts
+        if one.source is Source.ASSUMED and one.name != "loss"
+    )
+    given = [one.text for one in facts if one.source in {Source.GIVEN, Source.MEASURED}]
+    needs = [one for one in part.needs if one not in given]
+    if needs or defaults:
+        yield Line("; ".join([*needs, *([f"{defaults} (nothing was said of them)"] if defaults else [])]), "Assumed")
     if given:
-        yield Line("; ".join(one.text for one in given), "Given", 6)
+        yield Line("; ".join(given), "Given")
 
 
 def _norm_bound(part: Bound) -> str:
@@ -479,8 +503,7 @@ def _(part: Certificate) -> list[str]:
         lines += ["", *([named] if part.parts else []), *sequences(one.algorithm)]
         for finding in one.findings:
             lines += [str(finding), *argument_of(finding)] if finding.covers else []
-    from_settings = [f"settings: {one.text}" for one in remarks(part.algorithm)]
-    return [*lines, *from_settings, *_not_covered(part)]
+    return [*lines, *(f"settings: {one}" for one in remarks(part.algorithm)), *_not_covered(part)]
 
 
 def sequences(x: Algorithm) -> list[str]:

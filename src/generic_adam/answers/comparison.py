@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from generic_adam.answers.json import SCHEMA, plain, summary
-from generic_adam.answers.layout import ALWAYS, Line
-from generic_adam.answers.words import words_of
+from generic_adam.answers.words import Line, words_of
 from generic_adam.certification import read
 from generic_adam.errors import GenericAdamError, TheoremError
 from generic_adam.parts import Part
@@ -93,7 +92,7 @@ class Comparison(Part):
         names = ", ".join(one.name for one in self.differences)
         changed = f"changed: {names}" if names else "nothing changed"
         verdict = f"{self.verdict.upper()} {'than' if self.sign else 'as'} the earlier answer"
-        return Line("; ".join([verdict, *told, changed]), "Against", 9)
+        return Line("; ".join([verdict, *told, changed]), "Against")
 
     @property
     def answers(self) -> dict[str, tuple[str, str]]:
@@ -204,11 +203,11 @@ def _(part: Difference) -> str:
 
 @words_of.register
 def _(part: Comparison) -> Iterator[Line]:
-    yield Line(f"{part.verdict.upper()}: what is guaranteed, from the first to the second.", weight=ALWAYS)
+    yield Line(f"{part.verdict.upper()}: what is guaranteed, from the first to the second.")
     for name, pair in part.answers.items():
         runs = name == "run" and (part.before.get("run") or part.after.get("run"))
         if runs or name != "run":
-            yield Line(_step(*pair, part.sizes if runs else ()), name.capitalize(), 9)
+            yield Line(_step(*pair, part.sizes if runs else ()), name.capitalize())
     yield from [Line(str(one), one.name) for one in part.differences] or [Line("The two configurations are one.")]
 
 

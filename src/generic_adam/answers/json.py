@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from generic_adam.parts import Part
 
 if TYPE_CHECKING:
+    from generic_adam.answers.suspicion import Suspicion
     from generic_adam.theorems.certificate import Certificate
 
 SCHEMA = 1
@@ -53,8 +54,13 @@ def document(part: Part, *, whole: bool = False) -> dict[str, Any]:
     return {"schema": SCHEMA, **plain(part, whole=whole)}
 
 
-def summary(part: Certificate) -> dict[str, Any]:
-    """Return a certificate in short, as `check --json` prints it; docs/check.schema.json describes it."""
+def summary(part: Certificate, seen: Suspicion | None = None) -> dict[str, Any]:
+    """Return a certificate in short, as `check --json` prints it; docs/check.schema.json describes it.
+
+    Args:
+        part: the certificate.
+        seen: the kind of training that the source looks like.
+    """
     run, x = part.horizon, part.algorithm
     names = {"size": "gradients_at_most", "largest_gap": "largest_loss_gap", "largest_smoothness": "largest_curvature"}
     told = {} if run is None else {names.get(one, one): plain(getattr(run, one)) for one in _OF_THE_RUN} | run.parts
@@ -72,7 +78,9 @@ def summary(part: Certificate) -> dict[str, Any]:
             "cause": None if failing is None else failing.asks or f"condition {failing.number}",
             "outside": [one.kind for one in part.outside],
         },
-        "assumed": {fact.name: plain(fact.value) for fact in part.setting.facts.values() if fact.source == "assumed"},
+        "looks_like": None if seen is None or part.setting.loss else seen.kind.removeprefix("a ").lower(),
+        "assumed": ({} if part.setting.loss else {"loss": "fixed"})
+        | {fact.name: plain(fact.value) for fact in part.setting.facts.values() if fact.source == "assumed"},
         "setting": {fact.name: plain(fact.value) for fact in part.setting.facts.values() if fact.source != "assumed"},
         "lr": str(x.method.alpha),
         "beta1": str(x.method.beta),

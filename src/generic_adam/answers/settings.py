@@ -1,4 +1,4 @@
-"""Numbers that follow from the settings alone, and the lines that tell them: how long, how large, lost in rounding?
+"""Numbers that follow from the settings alone: how long, how large, lost in rounding?
 
 None of them needs a theorem or a run; each has its formula beside it.
 """
@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.answers.layout import Line
 from generic_adam.errors import GenericAdamError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import as_schedule, bias_correction, substitute
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, substitute
 
 Floats = npt.NDArray[np.float64]
-_SHORT_MEMORY, _LONG_STEP, _FAINT = 10, 20, 0.1
 RESOLVED = 2.0**-9
 """A relative change below this is lost in a bfloat16 weight without a float32 copy."""
 SMALLEST = 2.0**-24
@@ -49,76 +46,43 @@ def worst_step(beta1: float, beta2: float, steps: int | None = None) -> float:
     return math.sqrt((1 - beta1) ** 2 / (1 - beta2) * terms * corrected)
 
 
-@dataclass(frozen=True)
-class Remark:
-    """A number that follows from the settings, in words, and whether it matters for this run."""
-
-    text: str
-    matters: bool
+def rates(x: Algorithm) -> tuple[Floats, Floats]:
+    """Return steps spread over the run and the learning rate there, without bias correction."""
+    steps = np.unique(np.geomspace(1, x.horizon or 10**6, 400).round())
+    return steps, np.asarray(plain_rate(x).at(steps), dtype=np.float64)
 
 
-def remarks(x: Algorithm, dtype: str | None = None) -> Iterator[Remark]:
-    """Yield what the settings alone tell of an optimizer; `dtype` is the format of weights without wider copies."""
+def plain_rate(x: Algorithm) -> Schedule:
+    """Return the learning rate as a training script has it, without bias correction."""
+    none = {bias_correction(one): as_schedule(1) for one in (x.method.beta, x.method.theta)}
+    return substitute(x.method.alpha, none)
+
+
+def remarks(x: Algorithm) -> Iterator[str]:
+    """Yield what the settings alone tell of an optimizer, each with the rule it follows from."""
     theta, beta, steps = x.method.theta, x.method.beta, x.horizon
     if x.preconditioned and theta.is_constant and 0 < theta(1) < 1:
         beta2 = float(theta(1))
-        fits = (1 - beta2) * (steps or math.inf)
-        run = f"; (1 - beta2) x steps = {fits:.3g}" if steps else ""
-        said = f"beta2 = {beta2:g} forgets half in {half_life(beta2):,.0f} steps (times the batch size in samples){run}"
-        yield Remark(f"{said}{', a short run for it' * (fits < _SHORT_MEMORY)}", fits < _SHORT_MEMORY)
+        run = f"; (1 - beta2) x steps = {(1 - beta2) * steps:.3g}" if steps else ""
+        yield f"beta2 = {beta2:g} forgets half in {half_life(beta2):,.0f} steps (times the batch size in samples){run}"
         if beta.is_constant:
             most = worst_step(float(beta(1)), beta2)
-            said = f"the largest step that any gradients can cause is {most:.3g} lr"
-            if math.isinf(most):
-                said = "beta1^2 >= beta2: there is no limit on the step that gradients can cause"
-            yield Remark(said, most > _LONG_STEP)
-        yield from _warm_up(x, beta2)
-    yield from _decay(x, dtype)
-    least = float(x.eps(x.horizon or 10**6))  # without the factor of the bias correction
-    if 0 < least < SMALLEST:
-        yield Remark(f"eps = {least:g} is 0 in float16, whose smallest number is 6e-8", dtype == "float16")
-
-
-def rates(x: Algorithm) -> tuple[Floats, Floats]:
-    """Return steps spread over the run and the learning rate there, without bias correction."""
-    plain = {bias_correction(one): as_schedule(1) for one in (x.method.beta, x.method.theta)}
-    steps = np.unique(np.geomspace(1, x.horizon or 10**6, 400).round())
-    return steps, np.asarray(substitute(x.method.alpha, plain).at(steps), dtype=np.float64)
-
-
-def _warm_up(x: Algorithm, beta2: float) -> Iterator[Remark]:
-    """The warm-up beside 2 / (1 - beta2), the steps after which v has settled (Ma and Yarats, 2021)."""
-    settled = 2 / (1 - beta2)
+            limit = "beta1^2 >= beta2: there is no limit on the step that gradients can cause"
+            yield limit if math.isinf(most) else f"the largest step that any gradients can cause is {most:.3g} lr"
     try:
-        steps, lr = rates(x)
+        at, lr = rates(x)
+        shrinks = np.asarray(x.decay.at(at), dtype=np.float64)
     except GenericAdamError:
         return
-    top = int(steps[int(np.argmax(lr >= 0.99 * lr.max()))])
-    if top > 1 and lr[0] < 0.5 * lr.max():
-        said = f"lr reaches its largest value at about step {top:,}; v settles in about {settled:,.0f} (2/(1 - beta2))"
-        yield Remark(said, top < settled / 2)
-
-
-def _decay(x: Algorithm, dtype: str | None) -> Iterator[Remark]:
-    """The decay's own time, what it does in the whole run, and whether half precision has it at all."""
-    try:
-        steps, _ = rates(x)
-        shrinks = np.asarray(x.decay.at(steps), dtype=np.float64)
-    except GenericAdamError:
-        return
+    top = int(at[int(np.argmax(lr >= 0.99 * lr.max()))])
+    if top > 1 and lr[0] < 0.5 * lr.max() and x.preconditioned and theta.is_constant and theta(1) < 1:
+        settled = 2 / (1 - float(theta(1)))  # Ma and Yarats, 2021
+        yield f"lr reaches its largest value at about step {top:,}; v settles in about {settled:,.0f} (2/(1 - beta2))"
     most = float(shrinks.max())
-    if not 0 < most < math.inf:
-        return
-    whole = float(np.trapezoid(shrinks, steps)) if x.horizon else math.inf
-    run = f", {100 * whole:.2g} % over the run" if whole < _FAINT else ""
-    yield Remark(
-        f"weight decay forgets a weight in 1/(lr wd) = {1 / most:,.0f} steps at the least{run}", whole < _FAINT
-    )
-    if most < RESOLVED:
-        said = f"lr x weight decay = {most:.1g} is lost in bfloat16 weights that have no float32 copy (below 2^-9)"
-        yield Remark(said, dtype == "bfloat16")
-
-
-def setting_lines(x: Algorithm) -> list[Line]:
-    """Return a line for each number that matters."""
-    return [Line(f"{one.text}.", "Settings", 3) for one in remarks(x) if one.matters]
+    if 0 < most < math.inf:
+        whole = f", {100 * float(np.trapezoid(shrinks, at)):.2g} % over the run" if steps else ""
+        yield f"weight decay forgets a weight in 1/(lr wd) = {1 / most:,.0f} steps at the least{whole}"
+        if most < RESOLVED:
+            yield f"lr x weight decay = {most:.1g} is lost in bfloat16 weights without a float32 copy (below 2^-9)"
+    if 0 < (least := float(x.eps(steps or 10**6))) < SMALLEST:  # without the factor of the bias correction
+        yield f"eps = {least:g} is 0 in float16, whose smallest number is 6e-8"

@@ -17,16 +17,16 @@ _KEEP = "Up to which step a change for the long run leaves it as it is (three qu
 def advise(
     subject: Subject,
     keep: Annotated[str | None, typer.Option(metavar="STEPS", help=_KEEP)] = None,
-    patch: Annotated[bool, typer.Option("--patch", help=_PATCH)] = False,
+    as_patch: Annotated[bool, typer.Option("--patch", help=_PATCH)] = False,
     change: Annotated[int, typer.Option("--change", metavar="N", help="With --patch: which change.")] = 1,
     budget: Budget = 1.0,
     as_json: AsJson = False,
     plot: Plot = None,
 ) -> None:
     """Suggest changes that give a stronger guarantee, with their cost: exit code 0, or 4 where the search stopped."""
+    from generic_adam.answers.advice import advice_lines, patch
     from generic_adam.answers.certificates import title
     from generic_adam.answers.json import document
-    from generic_adam.answers.words import lines
     from generic_adam.schedules.sums import whole_steps
     from generic_adam.theorems.advice import advise_algorithm
 
@@ -41,19 +41,17 @@ def advise(
             raise MethodError("--plot draws one set of parameter groups; these have sequences of their own")
         methods = {"yours": subject.algorithm.method} | {f"change {n}": one.method for n, one in enumerate(found[0], 1)}
         write_plot(plot, lambda: draw_sequences(methods, min(subject.algorithm.horizon or 10**6, LONGEST)))
-    if patch:
-        from generic_adam.answers.patch import patch as written
-
+    if as_patch:
         for one in found:
             if not 1 <= change <= max(1, len(one)):
                 raise MethodError(f"--change: expected a number from 1 to {len(one)}, got {change}")
-            print(written(one[change - 1], subject.framework, is_part=len(parts) > 1) if one else "# nothing to change")
+            print(patch(one[change - 1], subject.framework, is_part=len(parts) > 1) if one else "# nothing to change")
     elif as_json:
         print_json(document(found[0]) if len(parts) == 1 else {"parts": [document(one) for one in found]})
     else:
         for number, (x, advices) in enumerate(zip(parts, found, strict=True)):
             say(*[""] * bool(number), bold(title(x, is_part=len(parts) > 1)))
-            show(lines(advices), whole=True)
+            show(advice_lines(advices, setting=subject.setting, seen=subject.seen))
         if len(parts) > 1:
             alone = (
                 "Each set of groups is answered alone; together they are covered if only their lr differs, in scale."

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from generic_adam.answers.json import SCHEMA
-from generic_adam.answers.layout import Line
 from generic_adam.answers.terminal import print_json, print_table, say, show
-from generic_adam.answers.words import argument, lines
+from generic_adam.answers.words import Line, argument, lines
 from generic_adam.cli import Exit
 from generic_adam.cli.subject import AsJson, Budget, Explain, Subject, Theorem, with_subject
 from generic_adam.errors import TheoremError
@@ -54,7 +53,7 @@ def bound(
         print_json({**result.to_dict(), "schema": SCHEMA, "algorithm": given.to_dict(), **beside})
     else:
         told = lines(result)
-        show([*told[:1], *_beside(x, result, since, best), *told[1:]], whole=explain)
+        show([*told[:1], *_beside(x, result, since, best), *told[1:]])
         if explain:
             say(*argument(result), *sequences(x))
             rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]
@@ -66,10 +65,9 @@ def bound(
 def _beside(x: "Algorithm", result: "Bound", since: int | None, best: "BestRate | None") -> "Iterator[Line]":
     """Yield the steps and the rate with which the bound says more, and what may be assumed where there is none."""
     if since is not None:
-        yield Line(f"{since:,} steps", "Useful from", 7)
+        yield Line(f"{since:,} steps", "Useful from")
     if best is not None:
-        said = f"{best.factor:.2g} x yours for the least bound: {best.after}; choose lr for the loss by validation"
-        yield Line(said, "Best lr", 6, f"{best.factor:.2g} x yours for the least bound")
+        yield Line(f"{best.factor:.2g} x yours for the least bound; for the loss choose lr by validation", "Best lr")
     if result.is_valid:
         return
     asked: dict[str, str] = {}
@@ -80,7 +78,7 @@ def _beside(x: "Algorithm", result: "Bound", since: int | None, best: "BestRate 
     if str(x.decay) != "0" and result.setting.weights_bound is None:
         asked["--weights-bound X"] = "the weights stay within X"
     if asked:
-        yield Line(f"{' and '.join(asked.values())}: {' '.join(asked)}", "To assume", 8)
+        yield Line(f"{' and '.join(asked.values())}: {' '.join(asked)}", "To assume")
 
 
 _MEANINGS = {

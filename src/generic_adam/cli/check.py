@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from generic_adam.answers.terminal import make_console, print_json, say, show, write_plot
+from generic_adam.answers.terminal import print_json, say, show, write_plot
 from generic_adam.cli import Exit
 from generic_adam.cli.subject import AsJson, Budget, Explain, Plot, Subject, Theorem, method_names, with_subject
 from generic_adam.errors import MethodError, TheoremError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from generic_adam.theorems.advice import Advice
     from generic_adam.theorems.certificate import Certificate
 
+_MORE = "generic-adam advise, same options"
 _BESIDE = "With --plot: one more of the catalogue. Can be repeated."
 _AGAINST = "An earlier answer, as --json printed it: what became better or worse."
 _FAIL_ON = "Exit with 1 where the run has no useful guarantee, the long run has none, or --against is worse or differs."
@@ -62,12 +63,10 @@ def check(
     _draw(subject, beside or (), plot)
     since = None if earlier is None else _since(earlier, summary(certificate))
     if as_json:
-        print_json(certificate.to_dict() if explain else summary(certificate))
+        print_json(certificate.to_dict() if explain else summary(certificate, subject.seen))
     else:
-        told = certificates.check_lines(
-            certificate, change=_change(certificate), command=_shown(subject.written), keys=len(subject.used)
-        )
-        show([*told[:1], *([] if since is None else [since.line]), *told[1:]], whole=explain)
+        told = certificates.check_lines(certificate, change=_change(certificate), command=_MORE, seen=subject.seen)
+        show([*told[:1], *([] if since is None else [since.line]), *told[1:]])
         if explain:
             say(*_explained(certificate, subject.used))
     asked = {
@@ -113,7 +112,7 @@ def print_answer(certificate: "Certificate", *, explain: bool = False) -> None:
     """Print a certificate, in at most ten lines or with the whole argument."""
     from generic_adam.answers import words
 
-    show(words.lines(certificate), whole=explain)
+    show(words.lines(certificate))
     if explain:
         say(*words.argument(certificate))
 
@@ -122,12 +121,6 @@ def _explained(certificate: "Certificate", used: Sequence[str]) -> "list[str]":
     from generic_adam.answers import words
 
     return [*([f"read from the file: {', '.join(used)}"] if used else []), *words.argument(certificate)]
-
-
-def _shown(written: str) -> str:
-    """Return the command that looks for changes; it is told in full where a line has room for it."""
-    command = f"generic-adam advise {written}"
-    return command if len(command) + 30 <= make_console().width else "generic-adam advise, with the same options"
 
 
 def _draw(subject: Subject, beside: Sequence[str], path: Path | None) -> None:

@@ -31,7 +31,7 @@ def compare(
     if as_json:
         print_json(document(found, whole=True))
     else:
-        show(lines(found), whole=True)
+        show(lines(found))
     unknown = found.after["answer"] in {"unknown", "does not apply"}
     raise typer.Exit(Exit.NOT if found.worse else Exit.UNKNOWN if unknown else Exit.FINE)
 

@@ -10,14 +10,13 @@ import functools
 import inspect
 import math
 import re
-import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -25,6 +24,7 @@ from generic_adam.errors import MethodError
 from generic_adam.setting import Setting, kinds
 
 if TYPE_CHECKING:
+    from generic_adam.answers.suspicion import Suspicion
     from generic_adam.methods import Algorithm
     from generic_adam.schedules import Schedule
 
@@ -109,7 +109,6 @@ _PANELS = {
     "The sequences, and arguments of the catalogue": _SEQUENCES,
     "What is known of the problem and the run": _RUN | _FACTS,
 }
-_ROWS = {name: row for rows in _PANELS.values() for name, row in rows.items()}
 _NAME = typer.Argument(
     metavar="METHOD",
     help="A method or a recipe by name (see `generic-adam methods`, `recipes`).",
@@ -142,6 +141,9 @@ def taking(function: Callable[..., None], annotations: Mapping[str, Any]) -> Cal
     return function
 
 
+Framework = Literal["torch", "trainer", "optax"]
+
+
 @dataclass(frozen=True)
 class Subject:
     """What a command is about.
@@ -150,15 +152,15 @@ class Subject:
         algorithm: what is certified.
         setting: what is known of the problem and the run.
         used: where a file was read, its keys that were used.
-        written: the options that say it, as they can be typed again.
         framework: "torch", "trainer" or "optax": where the optimizer is from.
+        seen: the kind of training, RL or a GAN, that it looks like where --setting says nothing.
     """
 
     algorithm: "Algorithm"
     setting: Setting
     used: tuple[str, ...] = ()
-    written: str = ""
-    framework: Literal["torch", "trainer", "optax"] = "torch"
+    framework: Framework = "torch"
+    seen: "Suspicion | None" = None
 
 
 def with_subject(command: Callable[..., None]) -> Callable[..., None]:
@@ -183,8 +185,8 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     Raises:
         GenericAdamError: no subject, options that contradict each other, or a value that is refused.
     """
+    from generic_adam.answers.suspicion import suspected
     from generic_adam.methods.catalogue import REFUSED, names, spelled
-    from generic_adam.schedules.sums import whole_steps
 
     measured = Setting()
     if given["run"] is not None:
@@ -205,43 +207,57 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         raise MethodError(f"{said} stands alone: it says all about the method")
     if given["every"] is not None and sources != ["reference"]:
         raise MethodError("--every goes with --from")
-    every = None if given["every"] is None else whole_steps(given["every"], "--every")
-    used: tuple[str, ...] = ()
-    framework: Literal["torch", "trainer", "optax"] = "torch"
-    if sources == ["config"]:
-        from generic_adam.adapters.plain import read_config
+    source, text = (sources[0], "") if sources else ("", "")
+    used, framework = cast("tuple[str, ...]", ()), cast("Framework", "torch")
+    match source:
+        case "config":
+            from generic_adam.adapters.plain import read_config
 
-        found, used = read_config(Path(given["config"]), steps=steps)
-        framework = "trainer" if "learning_rate" in used else "torch"
-    elif sources:
-        from generic_adam.adapters import load
-        from generic_adam.certification import read
-        from generic_adam.methods.recipes import named, recipe
+            found, used = read_config(Path(given["config"]), steps=steps)
+            text = Path(given["config"]).read_text(encoding="utf-8", errors="replace")
+        case "reference":
+            found, framework = _of_code(given["reference"], given["every"], steps)
+            text = _source(given["reference"])
+        case "name" | "recipe":
+            from generic_adam.methods.recipes import named, recipe
 
-        if sources == ["reference"]:
-            with contextlib.redirect_stdout(sys.stderr):  # what a script prints is no part of the answer
-                loaded = load(given["reference"])
-                framework = _framework(loaded)
-                found = read(loaded, steps_per_scheduler_step=every, steps=steps)
-        else:
             found = named(given["name"]) if is_recipe else recipe(given["recipe"]).algorithm
-    else:
-        found = _written(given, steps)
+            setting = setting.with_assumed(loss="supervised")
+        case _:
+            found = _written(given, steps)
+    seen = suspected(found, text) if setting.loss is None else None
     if steps is not None:
         found = replace(found, horizon=steps, others=[replace(one, horizon=steps) for one in found.others])
-    if framework == "trainer":
+    framework = "trainer" if "learning_rate" in used else framework  # Trainer's key
+    if framework == "trainer" and seen is None:
         from generic_adam.theorems.certificate import fine_tuned
 
-        setting = fine_tuned(found, setting)
-    typed = given if given["horizon"] is None else {**given, "horizon": str(steps)}
-    return Subject(found, setting, tuple(used), _typed(typed), framework)
+        setting = fine_tuned(found, setting).with_assumed(loss="supervised")
+    return Subject(found, setting, used, framework, seen)
 
 
-def _framework(loaded: Any) -> Literal["torch", "trainer", "optax"]:
-    """Return the framework of what a script hands over."""
-    one = loaded[0] if isinstance(loaded, tuple) and type(loaded) is tuple and loaded else loaded
-    package = type(one).__module__.partition(".")[0]
-    return "trainer" if package == "transformers" else "optax" if package == "optax" else "torch"
+def _of_code(reference: str, every: int | None, steps: int | None) -> "tuple[Algorithm, Framework]":
+    """Run the user's code; return the algorithm of what it returns, and the framework."""
+    from generic_adam.adapters import load
+    from generic_adam.certification import read
+    from generic_adam.schedules.sums import whole_steps
+
+    pace = None if every is None else whole_steps(every, "--every")
+    with contextlib.redirect_stdout(sys.stderr):  # what a script prints is no part of the answer
+        loaded = load(reference)
+        one = loaded[0] if isinstance(loaded, tuple) and type(loaded) is tuple and loaded else loaded
+        package = type(one).__module__.partition(".")[0]
+        framework: Framework = "trainer" if package == "transformers" else "optax" if package == "optax" else "torch"
+        return read(loaded, steps_per_scheduler_step=pace, steps=steps), framework
+
+
+def _source(reference: str) -> str:
+    """Return the text of the script that was loaded; empty where there is none."""
+    name = reference.rpartition(":")[0]
+    path = name if name.endswith(".py") else getattr(sys.modules.get(name), "__file__", None)
+    with contextlib.suppress(OSError, TypeError):
+        return Path(str(path)).read_text(encoding="utf-8", errors="replace")
+    return ""
 
 
 def count(option: str, text: str, of: int | None = None) -> int:
@@ -301,17 +317,6 @@ def _positive(option: str, text: str) -> int:
     if found := count(option, text):
         return found
     raise MethodError(f"{option}: expected a whole number of steps from 1 to 10^15, got {text}")
-
-
-def _typed(given: Mapping[str, Any]) -> str:
-    """The options as text for a shell; the method's name comes first."""
-    words = [] if given["name"] is None else [str(given["name"])]
-    for name, (kind, flags, _) in _ROWS.items():
-        value = given[name]
-        if value is not None:
-            words.append(flags.split()[0])
-            words += [] if kind is bool else [str(value).removesuffix(".0") if kind is float else str(value)]
-    return shlex.join(words)
 
 
 def _written(given: Mapping[str, Any], steps: int | None) -> "Algorithm":

@@ -187,7 +187,7 @@ def certified_adam(
     K: float | None = None,
     bias_correction: bool = True,
 ) -> Method:
-    r"""Adam for 1/(1-theta) steps, then certified for ever.
+    r"""Adam for 1/(1-theta) steps, then guaranteed in the long run.
 
     .. math::
         \alpha_t &= \mathrm{lr} \min(1, \sqrt{K/t}) \sqrt{1 - \textstyle\prod_{i \le t} \theta_i} / (1 - \beta^t) \\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import generic_adam as ga
-from generic_adam.answers.patch import patch
+from generic_adam.answers.advice import patch
 from generic_adam.cli import main
 from generic_adam.errors import TheoremError
 
