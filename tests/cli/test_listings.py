@@ -70,13 +70,11 @@ def test_the_noise_of_the_page(name, noise):
 
 
 def test_with_what_it_takes_for_granted_every_recipe_has_a_guarantee_for_its_run(gallery):
-    """But for steps that are scaled by the parameters, which no fact brings inside a theorem."""
-    scaled = {"palm", "t5"}
     for entry in gallery:
         algorithm = recipe(entry["name"]).algorithm
-        assert entry["informative"] is (entry["name"] not in scaled)
+        assert entry["informative"]
         assert ("gradient_norm" in entry["assumed"]) is (getattr(algorithm.clipping, "kind", None) == "norm")
-        assert ("weights_bound" in entry["assumed"]) is (str(algorithm.decay) != "0")
+        assert ("weights_bound" in entry["assumed"]) is (str(algorithm.decay) != "0" or algorithm.scaled is not None)
         assert (entry["without_assumptions"] == "guaranteed") is (
             entry["informative"] and not {*entry["assumed"]} - {"loss"}
         )
