@@ -74,7 +74,7 @@ def test_with_what_it_takes_for_granted_every_recipe_has_a_guarantee_for_its_run
         algorithm = recipe(entry["name"]).algorithm
         assert entry["informative"]
         assert ("gradient_norm" in entry["assumed"]) is (getattr(algorithm.clipping, "kind", None) == "norm")
-        assert ("weights_bound" in entry["assumed"]) is (str(algorithm.decay) != "0" or algorithm.scaled is not None)
+        assert ("weights_bound" in entry["assumed"]) is (str(algorithm.decay) != "0" or algorithm.scaled)
         assert (entry["without_assumptions"] == "guaranteed") is (
             entry["informative"] and not {*entry["assumed"]} - {"loss"}
         )
