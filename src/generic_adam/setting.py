@@ -12,13 +12,14 @@ import operator
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from generic_adam.errors import TheoremError, meant, shown, told_as
+from generic_adam.files import atomic_write
 
 # Squares of numbers in this range, and shares of them, are doubles: a G^2 of 0 would leave the noise out.
 _RANGE, _LARGEST_WHOLE = (1e-140, 1e140), 10**18
@@ -112,7 +113,7 @@ class Fact:
     def text(self) -> str:
         """The fact in words, with its provenance."""
         kind = kinds()[self.name]
-        phrase = kind.unknown if self.value is None else kind.phrase.format(_in_words(self.value))
+        phrase = (kind.unknown or kind.phrase) if self.value is None else kind.phrase.format(_in_words(self.value))
         return f"{phrase} ({self.told})" if self.told and self.value is not None else phrase
 
     def to_dict(self) -> Any:
@@ -130,13 +131,14 @@ def _in_words(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
+@dataclass(frozen=True, eq=False)
 class Kind(Generic[_Given, _Kept]):
     """The declaration of one field of `Setting`: how its value is read and how it is said.
 
     Args:
         read: the name and the given value -> the value that is kept; it raises where that cannot be.
         phrase: the fact in words, with the value at {}.
-        unknown: the fact in words where only the existence of a number is assumed.
+        unknown: the fact in words where only the existence of a number is assumed; "" for the phrase.
         missing: why a theorem that takes the fact does not apply without it.
         option: the option of the command and its metavar; empty for none.
         help: the text of that option.
@@ -144,23 +146,19 @@ class Kind(Generic[_Given, _Kept]):
         default: the value where nothing is known.
     """
 
-    def __init__(
-        self,
-        read: Callable[[str, Any], Any],
-        phrase: str,
-        *,
-        unknown: str = "",
-        missing: str = "",
-        option: str = "",
-        help: str = "",  # noqa: A002  (what typer calls it)
-        of_text: type = float,
-        default: Any = None,
-    ) -> None:
-        self.read, self.phrase, self.unknown, self.missing = read, phrase, unknown or phrase, missing
-        self.option, self.help, self.of_text, self.default = option, help, of_text, default
+    read: Callable[[str, Any], Any]
+    phrase: str
+    _: KW_ONLY
+    unknown: str = ""
+    missing: str = ""
+    option: str = ""
+    help: str = ""
+    of_text: type = float
+    default: Any = None
+    name: str = field(default="", init=False)
 
     def __set_name__(self, _owner: type, name: str) -> None:
-        self.name = name
+        object.__setattr__(self, "name", name)
 
     def __get__(self, instance: object | None, _owner: type) -> _Kept:
         return self.default if instance is None else instance.__dict__[self.name]
@@ -507,16 +505,10 @@ class Setting:
         """Write the facts as JSON; a file of that name is replaced whole.
 
         Raises:
-            SettingError: the file cannot be written.
+            OutputError: the file cannot be written.
         """
-        target = Path(path)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}")
-        with told_as(SettingError, f"{target}:"):
-            try:
-                temporary.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
-                temporary.replace(target)
-            finally:
-                temporary.unlink(missing_ok=True)
+        with told_as(SettingError, f"{os.fspath(path)}:"), atomic_write(path) as file:
+            file.write(json.dumps(self.to_dict(), indent=2) + "\n")
 
 
 def Assumptions(**values: Any) -> Setting:
@@ -525,27 +517,18 @@ def Assumptions(**values: Any) -> Setting:
     return Setting(**values)
 
 
-def Problem(
-    smoothness: float,
-    gradient_bound: float | Sequence[float],
-    dimension: float,
-    gap: float,
-    epsilon: float | None = None,
-    *,
-    box: float | None = None,
-    **values: Any,
-) -> Setting:
-    """Return a `Setting`, of which this is an earlier name.
+def Problem(*four: Any, epsilon: float | None = None, box: float | None = None, **values: Any) -> Setting:
+    """Return a `Setting`, of which this is an earlier name: L, G, d, the gap and v_0 in this order.
 
     Raises:
         SettingError: epsilon is given, which is no fact about the problem.
     """
     told = "`Problem` is now `Setting`, with names only; `box` is `weights_bound`, and `epsilon` is v_0 of an Algorithm"
     warnings.warn(told, DeprecationWarning, stacklevel=2)
-    if epsilon not in (None, 1e-8):
-        raise SettingError(f"epsilon is {shown(epsilon)}, expected it as Algorithm(method, initial_v={epsilon:g})")
-    asked = {"smoothness": smoothness, "gradient_bound": gradient_bound, "dimension": dimension, "gap": gap}
-    return Setting(**asked, weights_bound=box, **values)
+    given = dict(zip(("smoothness", "gradient_bound", "dimension", "gap", "epsilon"), four, strict=False))
+    if given.pop("epsilon", epsilon) not in {None, 1e-8}:
+        raise SettingError("Problem has no epsilon any more, expected it as Algorithm(method, initial_v=epsilon)")
+    return Setting(**given, weights_bound=box, **values)
 
 
 def kinds() -> dict[str, Kind[Any, Any]]:
