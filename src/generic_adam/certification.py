@@ -13,12 +13,12 @@ from generic_adam.methods import Algorithm
 from generic_adam.methods.recipes import named
 from generic_adam.schedules.work import Budget
 from generic_adam.setting import Setting
-from generic_adam.theorems import plan
-from generic_adam.theorems.advice import Advices, advise_algorithm
+from generic_adam.theorems.advice import Advices, BestRate, advise_algorithm
+from generic_adam.theorems.advice import best_rate as _best_rate
+from generic_adam.theorems.advice import steps_needed as _steps_needed
 from generic_adam.theorems.bounds import Bound, bound_algorithm
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, fine_tuned, usual
 from generic_adam.theorems.constants import ALWAYS
-from generic_adam.theorems.plan import BestRate
 
 
 def read(subject: Any, scheduler: Any = None, **options: Any) -> Algorithm:
@@ -169,7 +169,7 @@ def best_rate(subject: Any, steps: int, setting: Setting | None = None, schedule
         setting: what is known of the problem and the run: the gap and the smoothness, else 1 in units of the gradients.
         scheduler: the learning-rate scheduler of a torch optimizer.
     """
-    return plan.best_rate(read(subject, scheduler, steps=steps), steps, setting)
+    return _best_rate(read(subject, scheduler, steps=steps), steps, setting)
 
 
 def steps_needed(subject: Any, setting: Setting | None = None, scheduler: Any = None) -> int | None:
@@ -180,7 +180,7 @@ def steps_needed(subject: Any, setting: Setting | None = None, scheduler: Any = 
         setting: what is known of the problem and the run: the gap and the smoothness, else 1 in units of the gradients.
         scheduler: the learning-rate scheduler of a torch optimizer.
     """
-    return plan.steps_needed(read(subject, scheduler), setting)
+    return _steps_needed(read(subject, scheduler), setting)
 
 
 __all__ = ["Setting", "advise", "best_rate", "bound", "certify", "read", "steps_needed"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, HeavyBall, Method
 from generic_adam.setting import Setting
-from generic_adam.theorems.decay import Decay, coupled
+from generic_adam.theorems.epsilon import Decay, coupled
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import weighted_bound
 from tests.theorems import reference

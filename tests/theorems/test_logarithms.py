@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam.theorems.logarithms import LEMMA_N, LEMMA_N_ANY_EPS, divisor_growth, eps_factor
+from generic_adam.theorems.sequences import LEMMA_N, LEMMA_N_ANY_EPS, divisor_growth, eps_factor
 
 MANY = 20_000
 

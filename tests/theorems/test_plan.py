@@ -11,8 +11,8 @@ from generic_adam import methods
 from generic_adam.methods import Method
 from generic_adam.methods.recipes import recipe
 from generic_adam.setting import Setting
+from generic_adam.theorems.advice import best_rate, steps_needed
 from generic_adam.theorems.certificate import reading, usual
-from generic_adam.theorems.plan import best_rate, steps_needed
 
 CASES = {
     "AdamW": methods.adamw(),

@@ -13,6 +13,7 @@ from generic_adam import Setting
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Clipping
 from generic_adam.methods.recipes import recipe
+from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam.theorems.horizon import three_numbers
 from generic_adam.theorems.scaled import UNIT, averaged_bound
 from generic_adam.theorems.sequences import Sequences
@@ -140,8 +141,8 @@ def test_the_numbers_of_clipped_updates_are_sums():
 
 def test_palm_is_guaranteed_while_its_weights_stay_bounded():
     x = recipe("palm").algorithm
-    assert ga.certify(x).horizon.answer is Answer.NONE
-    found = ga.certify(x, setting=Setting(weights_bound=1, gradient_norm=1))
+    assert certify_algorithm(x).horizon.answer is Answer.NONE
+    found = certify_algorithm(x, setting=Setting(weights_bound=1, gradient_norm=1))
     run = found.horizon
     assert (run.theorem, run.answer, run.turning) == ("P", Answer.GUARANTEED, 1.0)
     assert (run.noise, run.gap, run.drift, run.decay) == pytest.approx(
@@ -151,21 +152,21 @@ def test_palm_is_guaranteed_while_its_weights_stay_bounded():
     assert UNIT in run.needs
     assert (found.long_run, found.theorem) == (Answer.GUARANTEED, "P")
     # The noise is that of the sequences alone.
-    alone = ga.certify(replace(x, scaled=False, decay=0), setting=Setting(gradient_norm=1)).horizon
+    alone = certify_algorithm(replace(x, scaled=False, decay=0), setting=Setting(gradient_norm=1)).horizon
     assert alone.noise == pytest.approx(run.noise, rel=1e-12)
-    beside = ga.certify(x, setting=Setting(weights_bound=1, gradient_norm=1, noise="symmetric")).horizon.symmetric
+    beside = certify_algorithm(x, setting=Setting(weights_bound=1, gradient_norm=1, noise="symmetric")).horizon.symmetric
     assert beside.noise < run.noise
 
 
 def test_t5_is_guaranteed_where_the_noise_is_symmetric():
     x = recipe("t5").algorithm
     facts = {"weights_bound": 1, "noise": "symmetric", "update_rms": 2}
-    run = ga.certify(x, setting=Setting(**facts)).horizon
+    run = certify_algorithm(x, setting=Setting(**facts)).horizon
     assert (run.theorem, run.answer, run.noise) == ("P", Answer.GUARANTEED, 0.0)
     assert (run.gap, run.drift) == pytest.approx((0.00148351402928, 0.00367867494047), rel=1e-9)
     assert {UNIT, GIVEN_THE_OTHERS} <= {*run.needs}
     for name in facts:
-        less = ga.certify(x, setting=Setting(**{one: value for one, value in facts.items() if one != name}))
+        less = certify_algorithm(x, setting=Setting(**{one: value for one, value in facts.items() if one != name}))
         assert less.horizon.answer is Answer.NONE
         assert [one.about for one in less["P"].outside] == [name]
 
@@ -177,15 +178,15 @@ def test_t5_is_guaranteed_where_the_noise_is_symmetric():
 def test_what_p_says_nothing_of(other):
     x = replace(recipe("t5").algorithm, **other)
     setting = Setting(weights_bound=1, noise="symmetric", update_rms=2)
-    assert ga.certify(x, setting=setting)["P"].outside
-    assert ga.certify(ga.methods.adamw(), setting=setting)["P"].outside
+    assert certify_algorithm(x, setting=setting)["P"].outside
+    assert certify_algorithm(ga.methods.adamw(), setting=setting)["P"].outside
 
 
 def test_decay_that_stays_leaves_no_certificate_in_the_long_run():
     x = replace(recipe("palm").algorithm, clipping=None)
     setting = Setting(weights_bound=1)
-    assert ga.certify(x, setting=setting)["P"].verdict == "certified"
-    assert ga.certify(replace(x, decay="0.1/sqrt(t)"), setting=setting)["P"].verdict == "not certified"
+    assert certify_algorithm(x, setting=setting)["P"].verdict == "certified"
+    assert certify_algorithm(replace(x, decay="0.1/sqrt(t)"), setting=setting)["P"].verdict == "not certified"
 
 
 def test_simulated_matrices_stay_below_the_bound():

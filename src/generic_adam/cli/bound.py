@@ -14,8 +14,8 @@ from generic_adam.errors import TheoremError
 
 if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
+    from generic_adam.theorems.advice import BestRate
     from generic_adam.theorems.bounds import Bound
-    from generic_adam.theorems.plan import BestRate
 
 
 _DEFAULTS = {"smoothness": 1.0, "gradient_bound": 1.0, "dimension": 1, "gap": 1.0}
@@ -36,8 +36,8 @@ def bound(
     from dataclasses import replace
 
     from generic_adam.answers.certificates import sequences
+    from generic_adam.theorems.advice import best_rate
     from generic_adam.theorems.bounds import bound_algorithm, informative_from
-    from generic_adam.theorems.plan import best_rate
 
     given, steps, setting = subject.algorithm, subject.algorithm.horizon, subject.setting.completed(**_DEFAULTS)
     if steps is None:

@@ -1,9 +1,9 @@
 """The theorems, one file each (or for a few that are kin), and the list of all of them.
 
-`zou2019` is the paper's Theorem 1. `weighted` (W), `epsilon` (E, N, H), `decay` (D), `symmetric` (Y, L), `scaled` (P),
+`zou2019` is the paper's Theorem 1. `weighted` (W), `epsilon` (E, N, H, D), `symmetric` (Y, L), `scaled` (P),
 `amsgrad` (M, O), `clipping` (C, B), `shuffled` (RR) and `regret` (R) are proved on this project's
 pages; `literature` holds what others published. Each is a declaration in the words of `theorem`. `decide` answers
-questions about sequences; `sequences`, `logarithms` and `sweep` run the recursions of the bounds, and `tight` says how
+questions about sequences; `sequences` and `sweep` run the recursions of the bounds, and `tight` says how
 much less a bound could be; `certificate`, `bounds`, `horizon` and `advice` ask all theorems.
 
 `THEOREMS` is made when it is first asked for: a module of this package imports no other theorem than it builds on.
@@ -27,7 +27,7 @@ _LISTED = (
     "zou2019.Zou2019",
     "weighted.Weighted",
     "epsilon.Epsilon",
-    "decay.Decay",
+    "epsilon.Decay",
     "symmetric.Symmetric",
     "symmetric.SmoothSamples",
     "scaled.Scaled",

@@ -37,6 +37,7 @@ from generic_adam.theorems.repairs import (
     needs_theta,
     with_theta,
 )
+from generic_adam.theorems.sequences import LONGEST
 from generic_adam.theorems.theorem import NOTHING, Answer, Verdict
 from generic_adam.theorems.worth import Worth, worth_of
 from generic_adam.theorems.zou2019 import examine_method
@@ -391,3 +392,80 @@ def _distance(mended: _Mended) -> tuple[object, ...]:
     candidate, advice = mended
     length = math.inf if advice.last_step is None else advice.last_step
     return length, -advice.first_step, len(candidate.changes), advice.rate is None, advice.rate
+
+
+_LONGEST_SEARCHED = min(LONGEST, 1_000_000)
+
+
+@dataclass(frozen=True)
+class BestRate(Part):
+    """The learning rate that makes the bound of a run least.
+
+    Attributes:
+        factor: the factor on every learning rate of the run.
+        algorithm: the algorithm with that rate, its decay in proportion.
+        before: the guarantee as it is.
+        after: the guarantee with that rate, computed anew.
+    """
+
+    factor: float
+    algorithm: Algorithm
+    before: HorizonAnswer
+    after: HorizonAnswer
+
+
+def best_rate(subject: Method | Algorithm, steps: int, setting: Setting | None = None) -> BestRate | None:
+    """Return the learning rate with the least bound after T steps; None where no bound has a start and a curvature.
+
+    The gap and the curvature are the setting's, else 1 in units of the gradients.
+
+    Args:
+        subject: an Algorithm; a Method alone means the paper's algorithm.
+        steps: T.
+        setting: what is known of the problem and the run; weights within 1 and idle clipping are assumed beyond it.
+
+    Examples:
+        >>> from generic_adam import methods
+        >>> found = best_rate(methods.adamw(lr=1.0, weight_decay=0), 100_000)
+        >>> f"{found.factor:.2g}: {found.before.relative:.2g} -> {found.after.relative:.2g}"
+        '0.00089: 13 -> 0.089'
+    """
+    x = as_algorithm(subject)
+    known = usual(x, setting or Setting())
+    before = reading(x, steps, known)
+    factor = before.best_rate
+    if factor is None:
+        return None
+    rate = Method(x.method.alpha * factor, x.method.beta, x.method.theta)
+    scaled = replace(x, method=rate, decay=x.decay * factor)
+    return BestRate(factor, scaled, before, reading(scaled, steps, known))
+
+
+def steps_needed(subject: Method | Algorithm, setting: Setting | None = None) -> int | None:
+    """Return the number of steps from which on the guarantee is useful; None where no number of them is enough.
+
+    Of a schedule that goes on it is the least, to two digits, up to a million. Of one that ends with its run it is
+    the length to which that run would have to be stretched, by the closed form of its parts.
+
+    Args:
+        subject: an Algorithm; a Method alone means the paper's algorithm.
+        setting: what is known of the problem and the run; weights within 1 and idle clipping are assumed beyond it.
+
+    Examples:
+        >>> from generic_adam import methods
+        >>> steps_needed(methods.adamw(weight_decay=0))
+        3091
+    """
+    x = as_algorithm(subject)
+    known = usual(x, setting or Setting())
+    if x.horizon is not None:
+        return reading(x, x.horizon, known).steps_needed
+    low, high = 1, 10
+    while not reading(x, high, known).useful:
+        low, high = high, high * 10
+        if high > _LONGEST_SEARCHED:
+            return None
+    while high - low > max(1, high // 100):
+        middle = (low + high) // 2
+        low, high = (low, middle) if reading(x, middle, known).useful else (middle, high)
+    return high

@@ -20,7 +20,7 @@ from generic_adam.setting import MissingError, Setting, Source
 from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.clipping import without_idle_clipping
 from generic_adam.theorems.constants import ALWAYS, Constants
-from generic_adam.theorems.decay import coupled
+from generic_adam.theorems.epsilon import coupled
 from generic_adam.theorems.sequences import LONGEST
 from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, NOTHING, Offer, Reason, Theorem, drawn_as
 

@@ -34,9 +34,8 @@ from generic_adam.theorems import THEOREMS, decide, theorem_named
 from generic_adam.theorems.clipping import symmetric_factor
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Status
-from generic_adam.theorems.logarithms import LEMMA_N
 from generic_adam.theorems.scaled import averaged, averaged_bound, bare
-from generic_adam.theorems.sequences import LONGEST, Array, Sequences
+from generic_adam.theorems.sequences import LEMMA_N, LONGEST, Array, Sequences
 from generic_adam.theorems.shuffled import floor as epochs_floor
 from generic_adam.theorems.shuffled import shuffled_bound
 from generic_adam.theorems.sweep import Coordinates, Piece, Plain, Sweep, Taken

@@ -32,8 +32,7 @@ import numpy as np
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.setting import Setting
-from generic_adam.theorems.decay import VANISHING_MEAN_DECAY, decays, weights_stay_bounded
-from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER
+from generic_adam.theorems.epsilon import VANISHING_MEAN_DECAY, WEIGHTED_FOR_EVER, decays, weights_stay_bounded
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.symmetric import GIVEN_THE_OTHERS
 from generic_adam.theorems.theorem import (

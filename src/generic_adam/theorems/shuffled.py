@@ -43,9 +43,8 @@ from generic_adam.schedules import Growth
 from generic_adam.setting import Setting
 from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
-from generic_adam.theorems.decay import VANISHING_MEAN_DECAY
 from generic_adam.theorems.decide import Decision, Status
-from generic_adam.theorems.epsilon import eps_in_step
+from generic_adam.theorems.epsilon import VANISHING_MEAN_DECAY, eps_in_step
 from generic_adam.theorems.sequences import Array, Block, Recursion, Sequences, backward, majorant
 from generic_adam.theorems.sweep import Coordinates
 from generic_adam.theorems.theorem import STARTS_FROM_NOTHING, Hypothesis, Offer, Reason, Theorem

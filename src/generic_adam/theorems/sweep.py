@@ -31,12 +31,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.logarithms import LEMMA_N, LEMMA_N_ANY_EPS, divisor_growth, eps_factor
 from generic_adam.theorems.sequences import (
+    LEMMA_N,
+    LEMMA_N_ANY_EPS,
     Array,
     Block,
     Recursion,
     Sequences,
+    divisor_growth,
+    eps_factor,
     log_growth,
     majorant,
     rounding,

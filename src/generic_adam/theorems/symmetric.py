@@ -44,9 +44,8 @@ from generic_adam.setting import Setting
 from generic_adam.theorems import decide
 from generic_adam.theorems.clipping import clipped_parts, symmetric_factor
 from generic_adam.theorems.constants import Constants
-from generic_adam.theorems.decay import VANISHING_DECAY
 from generic_adam.theorems.decide import Decision, Status
-from generic_adam.theorems.epsilon import eps_in_step
+from generic_adam.theorems.epsilon import VANISHING_DECAY, eps_in_step
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import (
     NOTHING,
