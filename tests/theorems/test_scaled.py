@@ -154,8 +154,8 @@ def test_palm_is_guaranteed_while_its_weights_stay_bounded():
     # The noise is that of the sequences alone.
     alone = certify_algorithm(replace(x, scaled=False, decay=0), setting=Setting(gradient_norm=1)).horizon
     assert alone.noise == pytest.approx(run.noise, rel=1e-12)
-    beside = certify_algorithm(x, setting=Setting(weights_bound=1, gradient_norm=1, noise="symmetric")).horizon.symmetric
-    assert beside.noise < run.noise
+    symmetric = Setting(weights_bound=1, gradient_norm=1, noise="symmetric")
+    assert certify_algorithm(x, setting=symmetric).horizon.symmetric.noise < run.noise
 
 
 def test_t5_is_guaranteed_where_the_noise_is_symmetric():

@@ -174,6 +174,15 @@ class HorizonAnswer(Part):
         gradient_sum: G_1 where the setting knows it; `largest_gap` and `largest_smoothness` are then f(x_1) - f* and L.
         dimension: d, likewise.
         symmetric: the same answer where the noise is symmetric and has one peak, if the setting says that it is.
+
+    Examples:
+        Noise leaves 0.1 of the trivial bound, the start 0.2 and the curvature 0.06 at the reference values, together
+        0.36: gradients average below 60 % of the size that they have anyway. Three times the steps at the same rate
+        divide the start by three; a third of them would leave 0.76.
+
+        >>> run = HorizonAnswer(1000, "E", noise=0.1, gap=0.2, drift=0.06, floor=0.1)
+        >>> round(run.size, 12), run.dominant, round(run.largest_gap, 12), run.steps_needed
+        (0.6, 'start', 4.2, 239)
     """
 
     also = (

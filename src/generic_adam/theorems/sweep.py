@@ -310,6 +310,15 @@ class Sweep:
     Args:
       x: the steps 1..T.
       form: the theorem's terms.
+
+    Examples:
+      Two steps of 0.1 with beta = 0.5 and theta = 0.9: rho = 0.5/sqrt(0.9) = 0.527, Q_2 = 0.1, Q_1 = 0.1 + 0.527 * 0.1
+      = 0.1527, and the weights of the steps are pi = (1 - beta) Q.
+
+      >>> sweep = Sweep(Sequences.of([0.1, 0.1], 0.5, 0.9, initial_v=0.01))
+      >>> [piece] = sweep.pieces()
+      >>> piece.weight.round(4).tolist(), round(sweep.weight, 4)
+      ([0.0764, 0.05], 0.1264)
     """
 
     def __init__(self, x: Sequences, form: Recursions = ADAM) -> None:
