@@ -142,15 +142,22 @@ def _high(t: Table, share: float, losses: NDArray[np.float64] | None = None) -> 
 
 
 def _weight_decay(t: Table) -> Mask:
-    """Find decays that outweigh the steps; where nothing is left to be learnt, any decay does."""
+    """Find decays that outweigh the steps; where nothing is left to be learnt, any decay does.
+
+    A usual decay times a rate that is too large is the rate's fault.
+    """
     outweighs = _over(t.decay, 0.8) & _high(t, 0.05) | _over(t.decay, 0.5) & _high(t, 0.3)
-    return outweighs & _over(t.decay_rate, 0.0) | _over(t.pull, 0.7) & _high(t, 0.5) | _over(t.decay_rate, 0.02)
+    found = outweighs & _over(t.decay_rate, 0.0) | _over(t.pull, 0.7) & _high(t, 0.5) | _over(t.decay_rate, 0.02)
+    return found & ~(_lr_too_large(t).any() & (t.decay_rate < 0.5 * t.lr))
 
 
 def _lost_updates(t: Table) -> Mask:
-    """Find weights that stand still while there is something to be learnt, and the rate has not been let down."""
-    kept = t.lr > 0.3 * np.maximum.accumulate(t.lr)
-    return _over(t.lost, 0.5) & _high(t, 0.4) | _over(t.lost, 0.7) & _high(t, 0.1) & kept
+    """Find weights that stand still while there is something to be learnt, and the rate has not been let down.
+
+    Steps below 1e-5 of the weights are lost in any precision: then they are too small.
+    """
+    kept = (t.lr > 0.3 * np.maximum.accumulate(t.lr)) & _over(t.reach, 1e-5)
+    return (_over(t.lost, 0.6) & _high(t, 0.4) | _over(t.lost, 0.7) & _high(t, 0.1)) & kept
 
 
 def _eps_too_small(t: Table) -> Mask:
@@ -197,7 +204,7 @@ def _free_fall(t: Table) -> Mask:
 
 def _passing(t: Table) -> Mask:
     """Find a jump of the loss after which gradients are soon as small as before: rather a few mini-batches."""
-    after = [np.min(t.gradient[k + 1 : k + 9], initial=math.inf) for k in range(len(t.gradient))]
+    after = [np.min(t.gradient[k + 1 : k + 5], initial=math.inf) for k in range(len(t.gradient))]
     found, held = _jump(t) & (np.array(after) < 3 * _before(t.gradient, np.median)), _stale(t)
     for k in range(1, len(found)):  # what follows at once is the same event
         found[k] |= found[k - 1] and held[k]
@@ -248,7 +255,7 @@ def _lr_too_large(t: Table) -> Mask:
     found, never = _over(t.reach, 0.4), _over(t.reach, 0.2) & _high(t, 0.8).all()
     for k in np.flatnonzero(found):
         later, low, bad = t.loss[k + 1 : k + 9], t.loss_low[k], t.loss_bad[k : k + 9].any()
-        fell = low > 0 and np.min(later, initial=math.inf, where=np.isfinite(later)) < low / 2
+        fell = low > 0 and any(one < low / 2 for one in (*later, np.mean(t.loss[-4:])))
         found[k] = (len(later) > 1 or bad) and not fell
     return found | never & ((t.loss[0] > 0) & (len(found) > 8)) | raised(t)
 
@@ -258,8 +265,8 @@ def _lr_too_small(t: Table) -> Mask:
     high = _high(t, 0.8) & _high(t, 0.75, _lowest_later(t.loss))
     with np.errstate(all="ignore"):
         slow = (t.path < 3e-3) & (_over(t.straight, 0.3) | (t.path < 1e-6)) & high
-        idle = _held(t.lr < 1e-3 * np.maximum.accumulate(t.lr), t.lengths, 0.2 * t.step)
-    return (slow | idle & high) & ~_dead(t)
+        idle = _held(t.lr < 1e-3 * np.maximum.accumulate(t.lr), t.lengths, 0.3 * t.step) & _high(t, 0.2)
+    return (slow | idle) & ~_dead(t)
 
 
 def _dead(t: Table) -> Mask:
@@ -280,7 +287,7 @@ CAUSES: Mapping[str, Cause] = {
         Cause(
             "beta1_beta2",
             "beta1^2 is not below beta2, so that a step has no upper limit",
-            lambda t: _held((t.beta**2 >= t.theta) & (t.beta > 0), t.lengths, 50),
+            lambda t: _held((t.beta**2 >= t.theta) & (t.beta > 0), t.lengths, min(50.0, t.lengths.sum())),
             ("beta", "theta"),
             "raise beta2 above beta1^2, for example to 0.95 for beta1 = 0.9",
             settings=lambda r, _: {"beta2": f"{(1 + r.beta) / 2:g}"},

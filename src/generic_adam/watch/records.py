@@ -49,7 +49,7 @@ class Record:
         excess: the largest update over what no gradients can exceed, with these betas.
         typical: the median update size over tensors and steps.
         falling: the share of the coordinates with a second moment that have g^2 < v/10.
-        dead: the share of weights in tensors whose gradient is exactly 0 throughout.
+        dead: the share of weights in tensors without a gradient, or whose gradient is exactly 0 throughout.
         edge: the curvature along the steps over the largest stable one, (2 + 2 beta)/((1 - beta) alpha).
         probed: the same for the largest preconditioned curvature, measured by a probe.
         agreement: the cosine of the gradient and the momentum before it.

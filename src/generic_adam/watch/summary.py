@@ -164,10 +164,10 @@ def _directions(s: Steps, rows: Rows) -> dict[str, Any]:
     old2 = (m2 - 2 * (1 - beta) * gm + (1 - beta) ** 2 * g2) / beta**2
     dot, old, new = (np.nansum(one * rows.scale, axis=1)[k:] for one in (with_old, old2, g2))
     agreement = float(np.nanmean(dot / np.sqrt(old * new)))
-    # A tensor with a gradient that is 0 throughout learns nothing.
+    # A tensor without a gradient, or with one that is 0 throughout, learns nothing.
     silent = np.nansum(g2[k:], axis=0) == 0
     found = {"falling": float(falling), "agreement": agreement}
-    found["dead"] = float((rows.numels * (silent & here.any(axis=0))).sum() / rows.numels.sum())
+    found["dead"] = float((rows.numels * silent).sum() / rows.numels.sum())
     if len(s.steps) > 1:
         first = max(k, 1)
         after, before = s.total("overshoot", rows)[first:], s.total("before", rows)[first:]
