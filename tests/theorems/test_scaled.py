@@ -173,7 +173,13 @@ def test_t5_is_guaranteed_where_the_noise_is_symmetric():
 
 @pytest.mark.parametrize(
     "other",
-    [{"clipping": Clipping(1.0)}, {"eps": 1e-8, "eps_under_root": False}, {"l2": 0.1}, {"decay": "0.1/t"}],
+    [
+        {"clipping": Clipping(1.0)},
+        {"eps": 1e-8, "eps_under_root": False},
+        {"eps": "1e-15/t"},
+        {"l2": 0.1},
+        {"decay": "0.1/t"},
+    ],
 )
 def test_what_p_says_nothing_of(other):
     x = replace(recipe("t5").algorithm, **other)

@@ -141,7 +141,8 @@ class Algorithm:
         clipping: what is scaled down, or None.
         preconditioned: False for D_t = 1: plain stochastic gradient descent.
         delayed: D_t is made of gradients before g_t and divides g_t before the momentum (ADOPT, AdaShift).
-        factored: the second moments of matrices are kept as rows and columns (Adafactor).
+        factored: the second moments of matrices are kept as rows and columns (Adafactor); the square of an eps under
+            the root is then what is added to every squared gradient.
         centered: v_t has the squared mean gradient taken off (RMSprop).
         scaled: the step of each tensor is multiplied by the root mean square of its parameters (Adafactor).
         maximize: the step climbs: x_t and g_t are those of -f, which is what the theorems then speak of.

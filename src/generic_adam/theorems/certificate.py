@@ -300,7 +300,7 @@ def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:
     if len(answers) < len(parts):
         return None
     worst = max(answers, key=lambda one: (bool(one.outside), math.inf if one.noise is None else one.noise))
-    if not _proportional(parts) or worst.theorem == "RR":
+    if not _proportional(parts) or worst.theorem in {"RR", "P"}:
         return replace(worst, outside=tuple(dict.fromkeys((*worst.outside, _JOINTLY))))
     rates, decays = ([part.method.alpha for part in parts], [part.algorithm.decay for part in parts])
     # Of the slowest group the gap is the largest, and its drift lacks kappa twice: the others are measured by it.

@@ -115,7 +115,9 @@ class Scaled(Theorem):
         "factored moments or clipped updates beside momentum or decay": lambda x: (
             averaged(x) and (x.method.beta != NOTHING or x.decay != NOTHING)
         ),
-        "an eps that is not under the root": lambda x: averaged(x) and x.eps != NOTHING and not x.eps_under_root,
+        "an eps that is not constant and under the root": lambda x: (
+            averaged(x) and not (x.eps_under_root and x.eps.is_constant)
+        ),
         "decay is a part of the loss": lambda x: x.l2 != 0,
         **STARTS_FROM_NOTHING,
     }
