@@ -130,7 +130,7 @@ def _recipe_section(recipe: Recipe, certificate: Certificate, granted: Certifica
         "",
         f"{_sentence(read)}; {x.horizon:,} steps. Source: {x.source} ({told[recipe.evidence]}).",
         "",
-        *(f"- {_sentence(run)}." for run in runs),
+        *(f"- {_sentence(run)}." for run in dict.fromkeys(runs)),
         "",
         f'??? {BOXES[str(certificate.long_run)]} "{_headline(certificate)}"',
         "    ```text",

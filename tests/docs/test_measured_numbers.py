@@ -95,7 +95,7 @@ def test_the_bounds_lie_above_what_was_measured():
             assert told == "none" if not value else float(value) <= float(told) < 1.01 * float(value)
     for panel in dict.fromkeys(panel for panel, _ in last):
         ratios = [ratio for (where, _), ratio in last.items() if where == panel]
-        assert f" {min(ratios):.1e} to {max(ratios):.1e}" in claims
+        assert f" {min(ratios):.2g} to {max(ratios):.2g}" in claims
 
 
 def rows_of(benchmark: str) -> dict[str, list[str]]:
