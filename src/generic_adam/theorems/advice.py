@@ -15,8 +15,6 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.parts import Part
@@ -24,6 +22,7 @@ from generic_adam.schedules import Schedule, ScheduleError, as_schedule
 from generic_adam.schedules.sums import late_value, partial_sum, whole_steps
 from generic_adam.schedules.work import Account, Budget, Spent, Undecided, Work, note
 from generic_adam.setting import Setting
+from generic_adam.theorems.bounds import least_steps
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading, usual
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer
@@ -35,9 +34,9 @@ from generic_adam.theorems.repairs import (
     applied,
     largest_of,
     needs_theta,
+    some_steps,
     with_theta,
 )
-from generic_adam.theorems.sequences import LONGEST
 from generic_adam.theorems.theorem import NOTHING, Answer, Verdict
 from generic_adam.theorems.worth import Worth, worth_of
 from generic_adam.theorems.zou2019 import examine_method
@@ -291,9 +290,9 @@ def _offered(
 def _multiplies(old: Schedule, new: Schedule, steps: int) -> bool:
     """Return whether a rate is raised at some step of the run by more than what is lost beside the largest."""
     lost = _LOST * largest_of(old, steps)
-    for step in {*np.geomspace(1, steps, 50).astype(int), *np.linspace(1, steps, 50).astype(int)}:
+    for step in some_steps(steps):
         with suppress(ScheduleError, Undecided):  # a step too far to walk to tells nothing
-            if late_value(new, int(step)) > max(_SAME * late_value(old, int(step)), lost):
+            if late_value(new, step) > max(_SAME * late_value(old, step), lost):
                 return True
     return False
 
@@ -394,9 +393,6 @@ def _distance(mended: _Mended) -> tuple[object, ...]:
     return length, -advice.first_step, len(candidate.changes), advice.rate is None, advice.rate
 
 
-_LONGEST_SEARCHED = min(LONGEST, 1_000_000)
-
-
 @dataclass(frozen=True)
 class BestRate(Part):
     """The learning rate that makes the bound of a run least.
@@ -460,12 +456,4 @@ def steps_needed(subject: Method | Algorithm, setting: Setting | None = None) ->
     known = usual(x, setting or Setting())
     if x.horizon is not None:
         return reading(x, x.horizon, known).steps_needed
-    low, high = 1, 10
-    while not reading(x, high, known).useful:
-        low, high = high, high * 10
-        if high > _LONGEST_SEARCHED:
-            return None
-    while high - low > max(1, high // 100):
-        middle = (low + high) // 2
-        low, high = (low, middle) if reading(x, middle, known).useful else (middle, high)
-    return high
+    return least_steps(lambda steps: reading(x, steps, known).useful)

@@ -8,7 +8,7 @@ numbers compare. Beside it stands what holds without any theorem: :math:`G^2`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from generic_adam.errors import GenericAdamError, TheoremError
@@ -173,14 +173,18 @@ def informative_from(
 
     It is the least, to two digits, where the bound does not fall silent again.
     """
-    low, high = 1, 10
     with Budget(budget):
-        while not bound_algorithm(subject, setting, high, theorem=theorem).informative:
-            low, high = high, high * 10
-            if high > _LONGEST_SEARCHED:
-                return None
-        while high - low > max(1, high // 100):
-            middle = (low + high) // 2
-            informative = bound_algorithm(subject, setting, middle, theorem=theorem).informative
-            low, high = (low, middle) if informative else (middle, high)
+        return least_steps(lambda steps: bound_algorithm(subject, setting, steps, theorem=theorem).informative)
+
+
+def least_steps(is_so: Callable[[int], bool]) -> int | None:
+    """Return about the least number of steps for which it is so, to two digits; None if 10^6 is not enough."""
+    low, high = 1, 10
+    while not is_so(high):
+        low, high = high, high * 10
+        if high > _LONGEST_SEARCHED:
+            return None
+    while high - low > max(1, high // 100):
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_so(middle) else (middle, high)
     return high

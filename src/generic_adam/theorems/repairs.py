@@ -229,10 +229,15 @@ def raised_rate(candidate: Candidate) -> Iterator[Candidate]:
 def largest_of(schedule: Schedule, steps: int) -> float:
     """Return the largest u_t with t <= steps, of some on two scales; of those that are known."""
     largest = -math.inf
-    for step in {*np.geomspace(1, steps, 50).astype(int), *np.linspace(1, steps, 50).astype(int)}:
+    for step in some_steps(steps):
         with suppress(ScheduleError, Undecided):  # a step too far to walk to tells nothing
-            largest = max(largest, late_value(schedule, int(step)))
+            largest = max(largest, late_value(schedule, step))
     return largest
+
+
+def some_steps(steps: int) -> set[int]:
+    """Return steps up to T, some near the beginning and some evenly."""
+    return {int(step) for scale in (np.geomspace, np.linspace) for step in scale(1, steps, 50)}
 
 
 STAGES: tuple[tuple[tuple[int, Repair], ...], ...] = (
