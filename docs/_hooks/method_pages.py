@@ -115,7 +115,7 @@ def _run(run: HorizonAnswer) -> str:
 def _recipe_section(recipe: Recipe, certificate: Certificate, granted: Certificate) -> str:
     x, method = recipe.algorithm, recipe.algorithm.method
     runs = [_run(certificate.horizon)]
-    if granted.setting.facts:
+    if granted.horizon.needs:
         runs.append(_run(granted.horizon))
     if x.clipping is not None and x.clipping.kind == "norm" and not x.scaled:
         # Clipping that acts: symmetric noise, and gradients whose mean square is c^2.

@@ -48,7 +48,7 @@ def test_what_differs_is_named_as_in_a_script():
     found = ga.compare(ga.methods.adamw(), ga.methods.adamw(lr=3e-4, theta=0.95), horizon=10_000)
     told = {one.name: str(one) for one in found.differences}
     assert told["beta2"] == "0.999 -> 0.95"
-    assert {"lr", "beta2", "lr x weight decay"} <= {*told}
+    assert {"lr", "beta2", "decay a step"} <= {*told}
     assert "steps" not in told
 
 

@@ -50,7 +50,7 @@ def test_every_snapshot_is_of_a_command():
 
 
 LEFT_BEHIND = ("for ever", "silent", "without a theorem", "not certified", "undecided", "price", "summed", "the theory")
-"""What the product said before; the words that stand for it are in the glossary."""
+"""The words that the product said before; those that stand for it are in the glossary."""
 ANSWERS = [path for path in sorted(SNAPSHOTS.iterdir()) if not path.stem.startswith("theorem")]
 
 

@@ -86,16 +86,6 @@ def test_what_is_certified_needs_nothing(capsys):
     assert "NOTHING TO CHANGE" in out
 
 
-def test_a_plot_draws_both(capsys, tmp_path):
-    pytest.importorskip("matplotlib")
-    figure = tmp_path / "advice.svg"
-    arguments = ["advise", "adamw", "--weight-decay", "0", "--steps", "5000", "--plot", str(figure)]
-    code, _, err = run(capsys, *arguments)
-    assert code == 0
-    assert f"wrote {figure}" in err
-    assert "yours" in figure.read_text()
-
-
 @pytest.mark.parametrize("arguments", [["adam", "--keep", "0"], ["adam", "--steps", "1.5"]])
 def test_bad_input_is_one_line(capsys, arguments):
     code, out, err = run(capsys, "advise", *arguments)

@@ -56,8 +56,7 @@ def test_a_rate_that_begins_at_0_has_its_figure(tmp_path: Path, capsys: pytest.C
 
 
 def test_a_run_of_any_length_has_its_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("check", "advise"):
-        path = tmp_path / f"{command}.svg"
-        assert run([command, "adam", "--steps", "1e12", "--plot", str(path)]) in {0, 3}
-        assert path.exists()
-        assert "1,000,000,000,000 steps" in capsys.readouterr().out
+    path = tmp_path / "check.svg"
+    assert run(["check", "adam", "--steps", "1e12", "--plot", str(path)]) in {0, 3}
+    assert path.exists()
+    assert "1,000,000,000,000 steps" in capsys.readouterr().out

@@ -129,8 +129,6 @@ def test_groups_that_differ_have_an_answer_for_the_run_too_and_each_its_advice(p
     assert main(["advise", *named, "--json"]) == 0
     parts = json.loads(capsys.readouterr().out)["parts"]
     assert [(one["long_run"], bool(one["advice"])) for one in parts] == [("guaranteed", False), ("no guarantee", False)]
-    assert main(["advise", *named, "--plot", str(tmp_path / "both.svg")]) == 2
-    assert "--plot draws one set of parameter groups" in capsys.readouterr().err
     pytest.importorskip("matplotlib")
     figure = tmp_path / "check.svg"
     check(capsys, *named, "--plot", str(figure))

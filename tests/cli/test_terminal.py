@@ -1,4 +1,4 @@
-"""What is printed on terminals of 60, 80 and 120 columns, and what the shell's completion offers."""
+"""Answers on terminals of 60, 80 and 120 columns, and the shell's completion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from generic_adam.methods import names
 from generic_adam.methods.recipes import recipe_names
 
 WIDTHS = (60, 80, 120)
-ROWS = {60: 25, 80: 16, 120: 12}
+ROWS = {60: 25, 80: 16, 120: 13}
 """The rows that an answer takes at most at each width."""
 RUN = "--lr 3e-4 --betas 0.9,0.95 --eps 1e-8 --weight-decay 0.1 --warmup 200 --decay cosine --steps 3000"
 COMMANDS = {

@@ -547,5 +547,8 @@ def _not_covered(part: Certificate) -> list[str]:
     for finding in findings:
         for reason in finding.outside:
             in_the_way.setdefault(reason, {})[finding.title] = None
-    lines = [f"  {', '.join(titles)}: {reason}" for reason, titles in in_the_way.items()]
+    together: dict[str, list[str]] = {}
+    for reason, titles in in_the_way.items():
+        together.setdefault(", ".join(titles), []).append(str(reason))
+    lines = [f"  {titles}: {'; '.join(reasons)}" for titles, reasons in together.items()]
     return ["", *["not covered, and why:"][: len(lines)], *lines, NOT_COVERED]

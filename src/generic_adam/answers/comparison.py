@@ -26,7 +26,7 @@ _SAME = 1e-3  # a share of the bound that is no change
 _LARGEST = 1 << 20
 _VERDICTS = {1: "better", 0: "the same", -1: "worse"}
 _PLAIN = ("optimizer", "beta1", "beta2", "clipping")
-_BY_STEP = {"lr": "lr", "weight_decay": "lr x weight decay", "eps": "eps"}
+_BY_STEP = {"lr": "lr", "weight_decay": "decay a step", "eps": "eps"}
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ class Comparison(Part):
 
     @property
     def better(self) -> bool:
-        """Whether the second is guaranteed more, and nothing less."""
+        """True if the second is guaranteed more, and nothing less."""
         return self.sign > 0
 
     @property
     def worse(self) -> bool:
-        """Whether the second is guaranteed less, for the run or in the long run."""
+        """True if the second is guaranteed less, for the run or in the long run."""
         return self.sign < 0
 
     @property
@@ -108,7 +108,7 @@ class Comparison(Part):
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """What differs between the configurations and what is known of them."""
+        """The differences between the configurations and what is known of them."""
         before, after = _told(self.before), _told(self.after)
         pairs = {name: (before.get(name), after.get(name)) for name in before | after}
         return tuple(Difference(name, old, new) for name, (old, new) in pairs.items() if old != new)
@@ -203,7 +203,9 @@ def _(part: Difference) -> str:
 
 @words_of.register
 def _(part: Comparison) -> Iterator[Line]:
-    yield Line(f"{part.verdict.upper()}: what is guaranteed, from the first to the second.")
+    yield Line(
+        f"{part.verdict.upper()}: the guarantee of the second beside that of the first.", verdict=part.verdict.upper()
+    )
     for name, pair in part.answers.items():
         runs = name == "run" and (part.before.get("run") or part.after.get("run"))
         if runs or name != "run":

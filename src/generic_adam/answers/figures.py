@@ -79,7 +79,7 @@ _SETTINGS: Final[dict[str, object]] = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Matplotlib settings of the project, in force inside the ``with`` block only."""
+    """Put the matplotlib settings of the project in force inside the ``with`` block only."""
     with from_extra("plots"):
         import matplotlib as mpl
         from matplotlib.rcsetup import cycler
@@ -91,7 +91,7 @@ def house_style() -> Iterator[None]:
 
 @contextmanager
 def drawing(width: float, height: float) -> Iterator[Figure]:
-    """An empty figure of so many inches, in the style of the project."""
+    """Yield an empty figure of so many inches, in the style of the project."""
     with from_extra("plots"):
         from matplotlib.figure import Figure
 
@@ -106,7 +106,7 @@ def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
 
 
 def along_path(fraction: float) -> str:
-    """Colour of a place between constant theta (0) and AdaEMA's (1), mixed linearly between five stops."""
+    """Return the colour of a place between constant theta (0) and AdaEMA's (1), mixed linearly between five stops."""
     position = fraction * (len(_PATH) - 1)
     index = min(int(position), len(_PATH) - 2)
     left, right = (bytes.fromhex(stop[1:]) for stop in _PATH[index : index + 2])

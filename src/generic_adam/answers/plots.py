@@ -1,4 +1,4 @@
-r"""The figures of ``generic-adam check --plot`` and ``advise --plot``.
+r"""The figures of ``generic-adam check --plot``.
 
 A certificate against t has three panels for one or several methods: :math:`\chi_t = \alpha_t/\sqrt{1-\theta_t}`
 (condition 3), the ratio :math:`\sum_{t\le T}\alpha_t\sqrt{1-\theta_t}/(T\alpha_T)` (condition 4) and the bound
@@ -70,25 +70,6 @@ def draw_check(methods: Mapping[str, Method], steps: int = 10**6, *, is_tall: bo
             axes.set(xscale="log", yscale="log", title=title, xlabel=variable)
             axes.set_ylabel(label, fontsize=8.5)
         legend_below(figure, panels[0], 1 if is_tall else 2)
-    return figure
-
-
-def draw_sequences(methods: Mapping[str, Method], steps: int) -> Figure:
-    """Draw alpha_t and 1 - theta_t of several methods, by their labels, up to t = steps: what a change means.
-
-    Each line is thinner than the one before it, so that lines which lie on one another are all seen.
-    """
-    times = np.unique(np.linspace(1, steps, _POINTS).round())
-    with drawing(9.0, 3.9) as figure:
-        panels = figure.subplots(1, 2)
-        for index, (label, method) in enumerate(methods.items()):
-            colour, width = PALETTE[index % len(PALETTE)], 6 * 0.65**index
-            for axes, sequence in zip(panels, (method.alpha, 1 - method.theta), strict=True):
-                axes.plot(times, sequence.at(times), color=colour, lw=width, label=label)
-                axes.locator_params(axis="x", nbins=5)  # six digits each
-        panels[0].set(xlabel="$t$", ylabel=r"$\alpha_t$")
-        panels[1].set(xlabel="$t$", ylabel=r"$1 - \theta_t$", yscale="log")
-        legend_below(figure, panels[0], 4)
     return figure
 
 

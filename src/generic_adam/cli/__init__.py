@@ -33,7 +33,7 @@ class Exit(IntEnum):
 
 
 last_word = "interrupted"
-"""What an interruption says."""
+"""The word that an interruption prints."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

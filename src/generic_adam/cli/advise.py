@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from generic_adam.answers.terminal import bold, make_console, print_json, say, show, write_plot
+from generic_adam.answers.terminal import bold, make_console, print_json, say, show
 from generic_adam.cli import Exit
-from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, count, with_subject
+from generic_adam.cli.subject import AsJson, Budget, Subject, count, with_subject
 from generic_adam.errors import MethodError
 
 _PATCH = "Print the lines to paste for the first change, in the framework that was read, and nothing else."
@@ -21,9 +21,8 @@ def advise(
     change: Annotated[int, typer.Option("--change", metavar="N", help="With --patch: which change.")] = 1,
     budget: Budget = 1.0,
     as_json: AsJson = False,
-    plot: Plot = None,
 ) -> None:
-    """Suggest changes that give a stronger guarantee, with their cost: exit code 0, or 4 where the search stopped."""
+    """Suggest small changes that give a stronger guarantee, with their cost."""
     from generic_adam.answers.advice import advice_lines, patch
     from generic_adam.answers.certificates import title
     from generic_adam.answers.json import document
@@ -34,13 +33,6 @@ def advise(
     kept = None if keep is None else whole_steps(count("--keep", keep, parts[0].horizon), "--keep")
     with make_console(stderr=True).status("asking the theorems"):
         found = [advise_algorithm(x, x.horizon, kept, budget, subject.setting) for x in parts]
-    if plot is not None:
-        from generic_adam.answers.plots import LONGEST, draw_sequences
-
-        if len(parts) > 1:
-            raise MethodError("--plot draws one set of parameter groups; these have sequences of their own")
-        methods = {"yours": subject.algorithm.method} | {f"change {n}": one.method for n, one in enumerate(found[0], 1)}
-        write_plot(plot, lambda: draw_sequences(methods, min(subject.algorithm.horizon or 10**6, LONGEST)))
     if as_patch:
         for one in found:
             if not 1 <= change <= max(1, len(one)):

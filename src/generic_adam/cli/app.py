@@ -27,7 +27,7 @@ from generic_adam.extras import LABORATORY, missing_extra
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("check", "--lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000"),
     "advise": ("advise", "nanogpt --keep 500000"),
-    "compare": ("compare", "nanogpt llama"),
+    "compare": ("check", "nanogpt llama"),
     "bound": ("bound", "adamw --weight-decay 0 --steps 1e5 --dimension 10"),
     "diagnose": ("diagnose", "runs/mine"),
     "verify": ("verify", "--from train:configure --as adamw --lr 3e-4 --betas 0.9,0.95"),
@@ -46,6 +46,7 @@ COMMANDS = "generic_adam.commands"
 """The group of entry points by which other distributions bring subcommands."""
 
 _PROGRAM = "generic-adam"
+_CODES = "Exit codes:  0 fine, 1 not (a difference, a finding, --fail-on), 2 bad input, 3 unknown, 4 search incomplete"
 _NUMBER = re.compile(r"[0-9.]+")
 
 
@@ -72,7 +73,7 @@ def build_app(only: str | None = None) -> typer.Typer:
         context: typer.Context,
         version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     ) -> None:
-        """Does my Adam converge, how fast, and what is the smallest change that makes it?"""
+        """Check the optimizer you train with: does it converge, what is it doing, is it what you think?"""
         if version:
             typer.echo(f"{_PROGRAM} {__version__}")
             raise typer.Exit
@@ -105,7 +106,7 @@ def _commands(only: str | None) -> dict[str, tuple[Any, str | None]]:
 
 
 def _example(words: str) -> str:
-    return f"Example:  {_PROGRAM} {words}"
+    return f"Example:  {_PROGRAM} {words}\n\n{_CODES}"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -168,7 +169,7 @@ def report_error(error: BaseException) -> int:
 
 
 def _message(error: BaseException) -> str | None:
-    """What to tell the user, or None if the error is a defect of this program."""
+    """Return the line for the user, or None if the error is a defect of this program."""
     if isinstance(error, typer.TyperException):
         close: Sequence[str] = getattr(error, "possibilities", None) or ()
         if close:  # typer lists close options in its own words; commands already read like this

@@ -32,7 +32,7 @@ def bound(
     budget: Budget = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """Bound the gradient of a problem after a number of steps; exit code 1 where no theorem has a bound."""
+    """Bound the gradient of a problem whose constants you know, after a number of steps."""
     from dataclasses import replace
 
     from generic_adam.answers.certificates import sequences

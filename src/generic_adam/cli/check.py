@@ -1,25 +1,24 @@
-"""``generic-adam check``: what is guaranteed for this run and in the long run, what it assumes, and what is next."""
+"""``generic-adam check`` and ``compare``: the guarantee of a configuration, and what changed between two."""
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from generic_adam.answers.terminal import print_json, say, show, write_plot
+from generic_adam.answers.terminal import make_console, print_json, say, show, write_plot
 from generic_adam.cli import Exit
 from generic_adam.cli.subject import AsJson, Budget, Explain, Plot, Subject, Theorem, method_names, with_subject
 from generic_adam.errors import MethodError, TheoremError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from generic_adam.answers.comparison import Comparison
     from generic_adam.theorems.advice import Advice
     from generic_adam.theorems.certificate import Certificate
 
+_SIDE = "A name, a file, a saved answer of `check --json`, or what `check` takes, quoted: 'adamw --lr 3e-4'."
 _MORE = "generic-adam advise, same options"
 _BESIDE = "With --plot: one more of the catalogue. Can be repeated."
 _AGAINST = "An earlier answer, as --json printed it: what became better or worse."
@@ -27,7 +26,7 @@ _FAIL_ON = "Exit with 1 where the run has no useful guarantee, the long run has 
 
 
 class FailOn(StrEnum):
-    """What makes `check` exit with 1."""
+    """The reasons for `check` to exit with 1."""
 
     NO_GUARANTEE = "no-guarantee"
     LONG_RUN = "long-run"
@@ -49,7 +48,7 @@ def check(
         list[str] | None, typer.Option(metavar="METHOD", help=_BESIDE, autocompletion=method_names)
     ] = None,
 ) -> None:
-    """Check an optimizer configuration for a convergence guarantee; exit code 1 only where --fail-on asks for it."""
+    """Check an optimizer configuration for a convergence guarantee."""
     from generic_adam.answers import certificates
     from generic_adam.answers.json import summary
     from generic_adam.theorems.certificate import certify_algorithm, usual
@@ -78,16 +77,70 @@ def check(
     raise typer.Exit(Exit.NOT if any(asked[one] for one in wanted) else exit_code(certificate))
 
 
-def _saved(path: Path) -> "Mapping[str, Any]":
+def _saved(path: Path) -> Mapping[str, Any]:
     from generic_adam.answers.comparison import saved  # which brings the readers of optimizers
 
     return saved(path)
 
 
-def _since(earlier: "Mapping[str, Any]", now: "Mapping[str, Any]") -> "Comparison":
+def _since(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> "Comparison":
     from generic_adam.answers.comparison import Comparison
 
     return Comparison(earlier, now)
+
+
+def compare(
+    before: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
+    after: Annotated[str, typer.Argument(metavar="B", help="Likewise.")],
+    steps: Annotated[str | None, typer.Option("--steps", metavar="T", help="The number of steps of both.")] = None,
+    as_json: AsJson = False,
+    budget: Budget = 1.0,
+) -> None:
+    """Say what changed from A to B, for better or worse."""
+    from generic_adam.answers.comparison import Comparison
+    from generic_adam.answers.json import document
+    from generic_adam.answers.words import lines
+
+    with make_console(stderr=True).status("asking the theorems"):
+        found = Comparison(*(_answer(one, steps, budget) for one in (before, after)))
+    if as_json:
+        print_json(document(found, whole=True))
+    else:
+        show(lines(found))
+    unknown = found.after["answer"] in {"unknown", "does not apply"}
+    raise typer.Exit(Exit.NOT if found.worse else Exit.UNKNOWN if unknown else Exit.FINE)
+
+
+def _answer(text: str, steps: str | None, budget: float) -> Mapping[str, Any]:
+    """Return the answer in short for one side."""
+    from generic_adam.answers.comparison import saved
+    from generic_adam.answers.json import summary
+    from generic_adam.cli.app import joined
+    from generic_adam.theorems.certificate import certify_algorithm, usual
+
+    words, file = joined(shlex.split(text)), Path(text)
+    if file.is_file():
+        if file.suffix == ".json" and b'"long_run"' in file.read_bytes()[: 1 << 16]:
+            return saved(file)
+        words = ["--config", text]
+    subject = _subject([*words, *(["--steps", steps] if steps is not None else [])])
+    known = usual(subject.algorithm, subject.setting)
+    return summary(certify_algorithm(subject.algorithm, setting=known, budget=budget))
+
+
+def _subject(words: list[str]) -> Subject:
+    """Return what the words mean to `check`."""
+    taken: list[Subject] = []
+
+    @with_subject
+    def take(subject: Subject, budget: Budget = 1.0) -> None:
+        del budget
+        taken.append(subject)
+
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(take)
+    app(args=words, prog_name="check", standalone_mode=False)
+    return taken[0]
 
 
 def _change(certificate: "Certificate") -> "Advice | None":

@@ -17,7 +17,7 @@ def diagnose(
     as_json: AsJson = False,
     html: Page = None,
 ) -> None:
-    """Name the cause of a run's trouble: exit code 0 healthy, 1 a finding, 3 too few steps to tell."""
+    """Name the cause of a run's trouble, since when, and what to change."""
     from generic_adam.answers.terminal import print_json, say
     from generic_adam.watch import diagnose as diagnose_records
     from generic_adam.watch.records import read_facts, read_records

@@ -1,4 +1,4 @@
-"""What a command is about: what people have in hand, a method or a recipe by name, sequences, a file or code.
+"""The subject of a command: options that people have in hand, a method or a recipe by name, sequences, a file or code.
 
 ``check``, ``bound`` and ``advise`` share these options; :func:`with_subject` adds them to a command, which
 receives an `Algorithm` and what is taken for granted. Options are declared as rows; :func:`declared` makes of
@@ -34,12 +34,12 @@ _MULTIPLES = {"k": 1_000, "m": 1_000_000}
 
 
 def method_names() -> list[str]:
-    """The names of the catalogue, for the shell's completion."""
+    """Return the names of the catalogue, for the shell's completion."""
     return list(import_module("generic_adam.methods").names())
 
 
 def recipe_names() -> list[str]:
-    """The names of the recipes, for the shell's completion."""
+    """Return the names of the recipes, for the shell's completion."""
     return list(import_module("generic_adam.methods.recipes").recipe_names())
 
 
@@ -118,7 +118,7 @@ _COMPLETIONS = {"recipe": recipe_names, "decay": lambda: list(_SHAPES)}
 
 
 def declared(rows: Rows, panel: str | None = None) -> dict[str, Any]:
-    """Options as typer reads them, by the names of their arguments."""
+    """Return options as typer reads them, by the names of their arguments."""
     found: dict[str, Any] = {}
     for name, (kind, spelled, text) in rows.items():
         flags = [word for word in spelled.split() if word.startswith("--")]
@@ -131,7 +131,7 @@ def declared(rows: Rows, panel: str | None = None) -> dict[str, Any]:
 
 
 def taking(function: Callable[..., None], annotations: Mapping[str, Any]) -> Callable[..., None]:
-    """The function with the signature that typer reads: these options, None where absent, before its own."""
+    """Give the function the signature that typer reads: these options, None where absent, before its own."""
     own = [one for one in inspect.signature(function).parameters.values() if one.default is not one.empty]
     keyword = inspect.Parameter.KEYWORD_ONLY
     shared = [inspect.Parameter(name, keyword, default=None, annotation=one) for name, one in annotations.items()]
@@ -146,7 +146,7 @@ Framework = Literal["torch", "trainer", "optax"]
 
 @dataclass(frozen=True)
 class Subject:
-    """What a command is about.
+    """The subject of a command.
 
     Attributes:
         algorithm: what is certified.
@@ -180,7 +180,7 @@ def with_subject(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def read_subject(given: Mapping[str, Any]) -> Subject:
-    """The subject that the options, None where absent, mean.
+    """Return the subject that the options, None where absent, mean.
 
     Raises:
         GenericAdamError: no subject, options that contradict each other, or a value that is refused.
@@ -320,7 +320,7 @@ def _positive(option: str, text: str) -> int:
 
 
 def _written(given: Mapping[str, Any], steps: int | None) -> "Algorithm":
-    """The algorithm that is written out on the command line."""
+    """Return the algorithm that is written out on the command line."""
     values = {name: _value(given[name]) for name in ("lr", *_CATALOGUE) if given[name] is not None}
     if given["bias_correction"]:  # the flag is --no-bias-correction
         values["bias_correction"] = False
@@ -335,7 +335,7 @@ def _written(given: Mapping[str, Any], steps: int | None) -> "Algorithm":
 
 
 def _named(given: Mapping[str, Any], values: dict[str, Any], steps: int | None) -> "Algorithm":
-    """A method of the catalogue; --lr alone means torch's Adam, or AdamW with --weight-decay."""
+    """Return a method of the catalogue; --lr alone means torch's Adam, or AdamW with --weight-decay."""
     from generic_adam.methods import Method, as_algorithm, build, info
     from generic_adam.methods.method import read_schedule
 
@@ -374,7 +374,7 @@ def _named(given: Mapping[str, Any], values: dict[str, Any], steps: int | None) 
 
 
 def _sequences(given: Mapping[str, Any], values: Mapping[str, Any]) -> "Algorithm":
-    """Generic Adam from its three sequences."""
+    """Return Generic Adam from its three sequences."""
     from generic_adam.methods import Algorithm, Method
 
     if given["name"] is not None:
@@ -391,7 +391,7 @@ def _sequences(given: Mapping[str, Any], values: Mapping[str, Any]) -> "Algorith
 
 
 def _beside(found: "Algorithm", given: Mapping[str, Any], pace: "Schedule") -> "Algorithm":
-    """What stands beside the sequences: eps, decoupled decay at a pace, clipping, factored moments."""
+    """Add to the sequences: eps, decoupled decay at a pace, clipping, factored moments."""
     from generic_adam.methods import Clipping
     from generic_adam.methods.method import exact_number
     from generic_adam.schedules import as_schedule
@@ -438,7 +438,7 @@ def _rate(peak: Any, given: Mapping[str, Any], steps: int | None) -> "Schedule":
 
 
 def _value(value: Any) -> Any:
-    """A number where the text is one; the catalogue decides where an expression may stand."""
+    """Return a number where the text is one; the catalogue decides where an expression may stand."""
     with contextlib.suppress(ValueError):
         return float(value) if isinstance(value, str) else value
     return value

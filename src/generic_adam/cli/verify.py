@@ -43,7 +43,7 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare your optimizer, step by step, with what it is called: exit code 0 agrees, 1 differs, 3 cannot tell."""
+    """Compare your optimizer, step by step, with the algorithm that it is called."""
     from generic_adam.adapters import load
     from generic_adam.answers.terminal import print_json, say
     from generic_adam.verify import front
