@@ -39,12 +39,10 @@ with from_extra("torch"):
 
 # Power iterations for the largest curvature.
 _PRODUCTS = 10
-# The loss where a window of steps begins or ends is seen on this many mini-batches, the same at all of them.
+# The loss at both ends is seen on this many mini-batches, the same ones.
 _EVALUATIONS = 16
 # What the random numbers of a batch are for; numpy takes a seed of (a, b) for one of (a, b, 0).
 _FIRST, _SECOND, _ENDS = 1, 2, 3
-# Windows begin at the first step, and at the powers of 2 from here on.
-_FIRST_MARK = 64
 # c of D: a coordinate whose second moment is smaller than c^2 of the mean counts as that.
 _LEAST = 0.1
 # Losses of one batch at one point, computed twice, agree to this.
@@ -149,7 +147,7 @@ class BudgetMeter:
         if any(hasattr(p, "to_local") for p in self._params):
             raise OptimizerError("the budget of sharded weights is not measured")
         self._steps: list[_Step] = []
-        self._marks: dict[int, Tensor] = {}
+        self._first: Tensor | None = None  # the losses before the first step
         self._lots = drawn(rate, seed)
         self._next = next(self._lots)
         self._done: int | None = None
@@ -170,32 +168,23 @@ class BudgetMeter:
             handle.remove()
         self._handles, self._points, self._earlier, self._open = [], None, None, None
 
-    @property
-    def starts(self) -> list[int]:
-        """The steps that a budget may begin at, counted from the first that could be measured."""
-        return [at + 1 for at in self._marks if at < len(self._steps)]
-
-    def budget(self, first: int = 1) -> Budget:
-        """Return the budget of the steps so far, or of those from one of `starts` on.
+    def budget(self) -> Budget:
+        """Return the budget of the steps so far.
 
         Raises:
             TheoremError: too little was measured, or it is no finite number.
         """
-        if first not in self.starts:
-            raise TheoremError(f"budget: expected a first step among {self.starts or 'none yet'}, got {first}")
-        steps = self._steps[first - 1 :]
-        weighing = weights([one.alpha for one in steps], [one.beta for one in steps], [one.gamma for one in steps])
+        steps, first = self._steps, self._first
         seen = [(t, one.stands_for, one.seen) for t, one in enumerate(steps) if one.seen is not None]
-        if not seen:
+        if not seen or first is None:
             raise TheoremError("budget: no step was measured yet")
+        weighing = weights([one.alpha for one in steps], [one.beta for one in steps], [one.gamma for one in steps])
         rows = torch.stack([row for *_, row in seen]).cpu().tolist()
         found = [
             Observation(t, *row[:-1], change=row[-1] if self._repeats else None, stands_for=count)
             for (t, count, _), row in zip(seen, rows, strict=True)
         ]
-        if len(self._steps) not in self._marks:
-            self._marks[len(self._steps)] = self._losses()
-        fell = (self._marks[first - 1] - self._marks[len(self._steps)]).cpu()
+        fell = (first - self._losses()).cpu()
         error = float(fell.std()) / math.sqrt(len(fell))
         return budget(weighing, found, Estimate(float(fell.mean()), error, len(fell)))
 
@@ -210,7 +199,7 @@ class BudgetMeter:
         ]
 
     def _losses(self) -> Tensor:
-        """Return the losses of the batches with which all ends of windows are seen."""
+        """Return the losses of the batches with which both ends are seen."""
         found: list[Tensor] = []
         for one in range(_EVALUATIONS):
             with torch.no_grad(), _undisturbed(self._model, self._seed, _ENDS, one):
@@ -224,8 +213,8 @@ class BudgetMeter:
         if self._done is None and not self._join(optimizer):  # no second moment yet: nothing to measure with
             return
         t = len(self._steps)
-        if t == 0 or (t >= _FIRST_MARK and t & (t - 1) == 0):
-            self._marks[t] = self._losses()
+        if self._first is None:
+            self._first = self._losses()
         if self._repeats is None:
             (one, _), (other, _) = self._gradients(_FIRST, t), self._gradients(_FIRST, t)
             self._repeats = bool((one - other).abs() <= _SAME * (one.abs() + other.abs()))
