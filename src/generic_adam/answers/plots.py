@@ -92,7 +92,7 @@ def _draw_method(panels: Sequence[Axes], label: str, method: Method, colour: str
         if math.isfinite(values[-1]):  # the order of the ratio: the bound's constant has no closed form
             _draw_order(panels[2], horizons, certificate.ratio_order, colour, values[-1])
     else:
-        legend += f"; {bounds[-1].statement}"
+        legend += f"; no bound: {bounds[-1].reasons}"
 
     shortened = legend if len(legend) <= 84 else f"{legend[:83].rstrip()}…"
     panels[0].plot(times, sizes.at(times.astype(float)), color=colour, label=shortened)

@@ -271,25 +271,10 @@ class PaperBound:
 
     @property
     def reasons(self) -> str:
-        """Which hypotheses are missing, and why."""
+        """The missing hypotheses with their reasons, or that no double holds the bound; empty where there is one."""
+        if not self.missing and math.isinf(self.expectation):
+            return "the bound exceeds the largest double"
         return "; ".join(f"(R{one.number}): {one.reason.rstrip('.')}" for one in self.missing)
-
-    @property
-    def statement(self) -> str:
-        """One sentence: the bound, or why there is none."""
-        if self.missing:
-            return f"no bound: {self.reasons}"
-        if math.isinf(self.expectation):
-            known = self.constants
-            cause = ""
-            if known is not None and known.C1_log < -100:
-                cause = (
-                    f": theta_t stays below theta' = {known.theta_prime:.6g} for {known.below:,} steps, "
-                    f"so that log C1 = {known.C1_log:.4g}"
-                )
-            return f"the bound exceeds the largest double{cause}"
-        number = rounded_up((1 + self.rounding) * self.expectation, 6)
-        return f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {number}"
 
 
 def bound(method: Method, problem: Constants, steps: int, theta_prime: float | None = None) -> PaperBound:
