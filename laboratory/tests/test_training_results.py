@@ -241,3 +241,14 @@ def test_what_a_constant_theta_leaves():
     proved, real = constant_floor(0.9, 0.95).noise, stall(0.9, 0.95).size
     assert 80 < proved / max(first) < proved / min(first) < 400
     assert 6 <= real / max(first) < real / min(first) < 30
+
+
+def test_neither_order_is_ahead_in_every_seed():
+    found = ends("lenet-orders", "test_loss"), ends("lenet-orders", "train_loss")
+    for losses_at_the_end in found:
+        for r in ("r = 0", "r = 1"):
+            apart = differences(losses_at_the_end, f"{r}, shuffled", f"{r}, with replacement")
+            assert len(apart) == 3
+            assert apart.min() < 0 < apart.max()
+    right = 100 * differences(ends("lenet-orders", "test_accuracy"), "r = 1, with replacement", "r = 1, shuffled")
+    assert f"for {right.min():.2g} to {right.max():.1g} points of accuracy with r = 1" in PAGE
