@@ -28,7 +28,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 # Modules of the theorems by their API page; one that is in neither list is on the page of theorems.
-CERTIFICATES = ("certificate", "bounds", "advice", "worth", "plan", "constants", "horizon", "theorem", "decide")
+CERTIFICATES = ("certificate", "bounds", "advice", "worth", "constants", "horizon", "theorem", "decide")
 SHARED = ("repairs", "sequences", "sweep")  # last on the page of theorems; the paper's is the first
 
 
@@ -36,10 +36,19 @@ def _documented(names: Iterable[str], package: str = "generic_adam.theorems") ->
     return "\n\n".join(f"::: {package}.{name}" for name in names)
 
 
+def _modules() -> set[str]:
+    return {path.stem for path in (ROOT / "src" / "generic_adam" / "theorems").glob("*.py")} - {"__init__"}
+
+
+def _certificates() -> str:
+    return _documented(name for name in CERTIFICATES if name in _modules())
+
+
 def _theorems() -> str:
-    modules = {path.stem for path in (ROOT / "src" / "generic_adam" / "theorems").glob("*.py")}
-    rest = modules - {*CERTIFICATES, *SHARED, "__init__"}
-    return _documented([*sorted(rest, key=lambda name: (name == "literature", name != "zou2019", name)), *SHARED])
+    rest = sorted(
+        _modules() - {*CERTIFICATES, *SHARED}, key=lambda name: (name == "literature", name != "zou2019", name)
+    )
+    return _documented([*rest, *(name for name in SHARED if name in _modules())])
 
 
 def _members(package: str, names: str) -> str:
@@ -52,7 +61,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     **readings.GENERATORS,
     **results_pages.GENERATORS,
     "errata": errata.sections,
-    "api-certificates": lambda: _documented(CERTIFICATES),
+    "api-certificates": _certificates,
     "api-theorems": _theorems,
 }
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
