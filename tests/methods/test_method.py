@@ -64,3 +64,10 @@ def test_from_weights_is_the_quotient_of_successive_sums():
 def test_from_weights_refuses_a_start_that_is_not_positive():
     with pytest.raises(MethodError, match="W_0 must be positive"):
         Method.from_weights(1, 0, "t", initial=0)
+
+
+def test_geometric_weights_as_a_schedule_are_constant_theta():
+    # w_t = (1 - theta) theta^-t through the schedule algebra, past the t where raw weights overflow
+    method = Method.from_weights(1, 0, "0.001 * 0.999^(-t)")
+    for t in (1, 1000, 10**6):
+        assert method.theta(t) == pytest.approx(0.999, rel=1e-12)

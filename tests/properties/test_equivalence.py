@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from generic_adam.methods import Method, adam, log_weights, theta_from_log_weights
+from generic_adam.methods import Method, adam
 from generic_adam.reference import generic_adam, weighted_adaema
 
 STEPS = 25
@@ -21,6 +21,11 @@ def sequence(values):
     return lambda t: values[np.minimum(t, STEPS).astype(int) - 1]
 
 
+def weights_of(theta, initial):
+    """Return w_t = W_0 (1 - theta_t) / prod_{i<=t} theta_i."""
+    return initial * (1 - theta) / np.cumprod(theta)
+
+
 def assert_same(first, second):
     scale = np.maximum(1.0, np.abs(first.points))
     assert np.max(np.abs(first.points - second.points) / scale) < 1e-12
@@ -30,7 +35,7 @@ def assert_same(first, second):
 @given(theta=thetas, beta=betas, g=gradients, epsilon=st.floats(1e-8, 1), initial=initials)
 def test_generic_adam_is_weighted_adaema_with_the_weights_of_its_theta(theta, beta, g, epsilon, initial):
     method = Method(0.01, sequence(beta), sequence(theta))
-    w = np.exp(log_weights(method.theta, STEPS, initial))
+    w = weights_of(theta, initial)
     ours = generic_adam(method, lambda _x, t: g[t - 1], np.zeros(2), STEPS, epsilon)
     theirs = weighted_adaema(
         0.01, sequence(beta), sequence(w), lambda _x, t: g[t - 1], np.zeros(2), STEPS, epsilon, initial
@@ -50,15 +55,15 @@ def test_weighted_adaema_is_generic_adam_with_the_theta_of_its_weights(w, beta, 
 
 @given(theta=thetas, initial=initials)
 def test_theta_to_weights_and_back(theta, initial):
-    back, complement = theta_from_log_weights(log_weights(sequence(theta), STEPS, initial), initial)
-    np.testing.assert_allclose(back, theta, rtol=1e-12)
-    np.testing.assert_allclose(complement, 1 - theta, rtol=1e-10)
+    back = Method.from_weights(1, 0, sequence(weights_of(theta, initial)), initial).theta
+    np.testing.assert_allclose(back.values(1, STEPS + 1), theta, rtol=1e-12)
+    np.testing.assert_allclose((1 - back).values(1, STEPS + 1), 1 - theta, rtol=1e-10)
 
 
 @given(w=weights, initial=initials)
 def test_weights_to_theta_and_back(w, initial):
     theta = Method.from_weights(1, 0, sequence(w), initial).theta
-    np.testing.assert_allclose(log_weights(theta, STEPS, initial), np.log(w), atol=1e-10)
+    np.testing.assert_allclose(weights_of(theta.values(1, STEPS + 1), initial), w, rtol=1e-10)
 
 
 @given(

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from generic_adam.schedules import parse
 from generic_adam.schedules.balls import above, below
-from generic_adam.schedules.enclosure import enclose, share_times_t
+from generic_adam.schedules.enclosure import enclose
+from generic_adam.schedules.expansion import share_times_t
 from generic_adam.schedules.tree import WeightShare
 from tests.schedules.expressions import positive_schedules
 
@@ -37,32 +38,13 @@ def test_every_fact_is_true_of_the_values(schedule, start):
         np.testing.assert_allclose(values, values[:1].repeat(values.size), rtol=1e-12)
 
 
-@given(positive_schedules(), st.sampled_from([1, 5, 40]))
-@settings(max_examples=300, deadline=None)
-def test_the_elasticity_encloses_the_slope_in_logarithms(schedule, start):
-    elasticity = enclose(schedule, start).elasticity
-    if elasticity is None or any(cut > start for cut in schedule.joins):
-        return  # a join is at a whole t: between it and the t before it nothing is claimed
-    times = start * np.geomspace(1, 1e4, 200)
-    with np.errstate(all="ignore"):
-        slopes = np.diff(np.log(schedule.at(times))) / np.diff(np.log(times))
-    slopes = slopes[np.isfinite(slopes)]
-    assert np.all(slopes >= below(elasticity.low) - 1e-6 * (1 + np.abs(slopes)))
-    assert np.all(slopes <= above(elasticity.high) + 1e-6 * (1 + np.abs(slopes)))
-
-
 @pytest.mark.parametrize(
     ("text", "start", "direction", "positive"),
     [
         ("1/max(t, 2)", 1, -1, True),
         ("log(t+1)/(t+1)", 1, None, True),
-        ("log(t+1)/(t+1)", 8, -1, True),
-        ("t/(t+1)", 1, 1, True),
-        ("t^-0.4/sqrt(t^-0.8)", 1, 0, True),
         ("t * 0.99^t", 1, None, True),
-        ("t * 0.99^t", 200, -1, True),
         ("min(0.001, 1/t)", 1, -1, True),
-        ("1 - exp(-1/t)", 1, -1, True),
         ("1 - theta_from_weights(t^0.5)", 1, -1, True),
         ("1 - theta_from_weights(t)", 1, -1, True),
         ("1 - theta_from_weights(t^2)", 1, None, True),

@@ -23,7 +23,8 @@ from tests.schedules.expressions import positive_schedules
         ("1/t - 2/t^2 - 1/(t + 2)", 64, -1),
         ("exp(1/t) - 1 - 1/t", 64, 1),
         ("sin(t)", 64, None),
-        ("sqrt((t + 1e9)^2 + 1) - (t + 1e9)", 1, 1),
+        ("sqrt((t + 100)^2 + 1) - (t + 100)", 64, None),
+        ("sqrt((t + 100)^2 + 1) - (t + 100)", 8192, 1),
     ],
 )
 def test_the_sign_of_a_tail(text, start, expected):
@@ -35,6 +36,8 @@ def test_the_sign_of_a_tail(text, start, expected):
     [
         ("log(t + 1)/(t + 1)", 64, -1),
         ("t/(t + 1)", 64, 1),
+        ("t^-0.4/sqrt(t^-0.8)", 16, 0),
+        ("log(log(t + 99))^0.5/(t*log(t + 9))^0.25", 1024, -1),
         ("bias_correction(0.999)^0.5/bias_correction(0.9)", 64, None),
         ("bias_correction(0.999)^0.5/bias_correction(0.9)", 8192, 1),
         ("t*0.99^t", 64, None),

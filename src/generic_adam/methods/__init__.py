@@ -4,7 +4,7 @@ from generic_adam.errors import MethodError
 from generic_adam.methods import catalogue
 from generic_adam.methods.algorithm import Algorithm, Clipping, HeavyBall, Nesterov, as_algorithm, merged
 from generic_adam.methods.catalogue import *  # noqa: F403 - the catalogue has the one list of its names
-from generic_adam.methods.method import Method, ScheduleLike, log_weights, theta_from_log_weights
+from generic_adam.methods.method import Method, ScheduleLike
 
 __all__ = [
     "Algorithm",
@@ -15,8 +15,6 @@ __all__ = [
     "Nesterov",
     "ScheduleLike",
     "as_algorithm",
-    "log_weights",
     "merged",
-    "theta_from_log_weights",
 ]
 __all__ += catalogue.__all__

@@ -1,8 +1,8 @@
 """Proofs by form about a schedule on start <= t <= stop, stop possibly infinite: range, sign, direction.
 
-The argument is by form: ranges with exact ends for the values, and the elasticity t u'/u for the direction.
-The elasticity of t^p is p, exactly; it adds under products, so that chi_t = t^-0.4 / sqrt(t^-0.8) has
-elasticity exactly 0. Everything here is one-sided: an answer is a proof, and "unknown" is always allowed.
+Ranges have exact ends, and directions combine as signs do: a sum of two that fall falls, so does a product of two that
+are positive and fall. Everything here is one-sided: an answer is a proof, and "unknown" is always allowed. What moves
+in two directions at once, such as log(t)/t, is left to the expansions.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from flint import arb, fmpq
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import (
+    EVERYTHING,
     INFINITY,
+    ONE,
+    POSITIVE,
     Number,
-    Precision,
+    Range,
     apply,
-    ball,
-    closed_sum,
     number,
+    point,
     sign_of_step,
     smaller,
     value,
 )
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
-from generic_adam.schedules.ranges import EVERYTHING, ONE, POSITIVE, Range, is_finite, point
-from generic_adam.schedules.rounding import BLOCK, filtered
-from generic_adam.schedules.tree import Schedule, Table, exact, rebuild, remembered, walk
-from generic_adam.schedules.work import poll
+from generic_adam.schedules.rounding import filtered
+from generic_adam.schedules.tree import Schedule, Table, exact, rebuild, remembered
 
 Last = TypeVar("Last", bound=float)
 
@@ -44,10 +44,8 @@ Last = TypeVar("Last", bound=float)
 _FARTHEST_BEGINNING = 1 << 16
 # So many candidates for the least value of a period are compared in balls.
 _CLOSE = 64
-# From a running sum at this step the later ones are bounded by integrals.
-_FAR = 1 << 14
-FLAT = Range(fmpq(0), fmpq(0))
-"""The elasticity of a constant."""
+NOTHING = Range(fmpq(0), fmpq(0))
+"""The range of the number 0."""
 _SHARE = Range(fmpq(0), fmpq(1), True)
 _ZERO = tree.operand(0)
 
@@ -59,12 +57,10 @@ class Enclosure:
     Attributes:
         range: every u_t lies in it.
         direction: 1 non-decreasing, -1 non-increasing, 0 constant, None unknown.
-        elasticity: where t u'/u lies, if u has one sign and is smooth between kinks, else None.
     """
 
     range: Range = EVERYTHING
     direction: int | None = None
-    elasticity: Range | None = None
 
     @property
     def sign(self) -> int:
@@ -76,17 +72,11 @@ class Enclosure:
         """Return whether u_t > 0 at every t of the stretch."""
         return self.range.sign > 0
 
-    def times_elasticity(self, factor: Range) -> Range | None:
-        """The elasticity times a range."""
-        return None if self.elasticity is None else self.elasticity * factor
-
     def __neg__(self) -> Enclosure:
-        # The elasticity does not see the sign of u.
-        return Enclosure(-self.range, _turned(self.direction, -1), self.elasticity)
+        return Enclosure(-self.range, _turned(self.direction, -1))
 
     def __add__(self, other: Enclosure) -> Enclosure:
-        direction = _agreeing(self.direction, other.direction)
-        return Enclosure(self.range + other.range, direction, _elasticity_of_sum(self, other))
+        return Enclosure(self.range + other.range, _agreeing(self.direction, other.direction))
 
     def __sub__(self, other: Enclosure) -> Enclosure:
         return self + (-other)
@@ -99,10 +89,7 @@ class Enclosure:
             # A constant of known sign times anything monotone is monotone.
             if direction is None and one.direction == 0 and one.sign:
                 direction = _turned(two.direction, one.sign)
-        elasticity = None
-        if self.elasticity is not None and other.elasticity is not None:
-            elasticity = self.elasticity + other.elasticity
-        return Enclosure(self.range * other.range, direction, elasticity)
+        return Enclosure(self.range * other.range, direction)
 
     def __truediv__(self, other: Enclosure) -> Enclosure:
         return self * other ** fmpq(-1)
@@ -110,8 +97,7 @@ class Enclosure:
     def __pow__(self, exponent: fmpq) -> Enclosure:
         bounds = self.range**exponent
         if self.positive:
-            direction = _turned(self.direction, 1 if exponent > 0 else -1)
-            return Enclosure(bounds, direction, self.times_elasticity(point(exponent)))
+            return Enclosure(bounds, _turned(self.direction, 1 if exponent > 0 else -1))
         if self.sign < 0 and exponent.q == 1:
             facts = (-self) ** exponent
             return facts if exponent.p % 2 == 0 else -facts
@@ -125,11 +111,7 @@ class Enclosure:
             return self
         if other.range.low >= self.range.high:
             return other
-        elasticity = None
-        if self.elasticity is not None and other.elasticity is not None and self.sign == other.sign != 0:
-            elasticity = self.elasticity.hull(other.elasticity)
-        direction = _agreeing(self.direction, other.direction)
-        return Enclosure(self.range.largest(other.range), direction, elasticity)
+        return Enclosure(self.range.largest(other.range), _agreeing(self.direction, other.direction))
 
     def smallest(self, other: Enclosure) -> Enclosure:
         """Facts about min(u, v)."""
@@ -147,23 +129,6 @@ def _agreeing(first: int | None, second: int | None) -> int | None:
     return first or second
 
 
-def _elasticity_of_sum(left: Enclosure, right: Enclosure) -> Range | None:
-    """(l e_l + r e_r)/(l + r): the mean of the two with weights l/(l + r) and r/(l + r)."""
-    if left.elasticity is None or right.elasticity is None:
-        return None
-    together = left.positive and right.positive
-    if together and left.elasticity == right.elasticity:
-        return left.elasticity
-    for main, other in ((left, right), (right, left)):
-        # With one part constant, only the moving part contributes.
-        if other.elasticity == FLAT and main.sign:
-            ratio = ONE + other.range / main.range
-            if ratio.sign:
-                share = ONE / ratio
-                return main.times_elasticity(share.meet(_SHARE) if together else share)
-    return left.elasticity.hull(right.elasticity) if together else None
-
-
 def stretches(first: int, last: Last, cuts: Iterable[int]) -> list[tuple[int, int | Last]]:
     """The steps first..last parted at cuts; a cut is the first step of a new stretch."""
     inner = sorted({cut for cut in cuts if first < cut <= last})
@@ -179,13 +144,11 @@ def enclose(schedule: Schedule, start: int, stop: float = math.inf) -> Enclosure
             return Enclosure(here, 0)
     found = enclosure_of[type(schedule)](schedule, start, stop)
     direction, bounds = found.direction, found.range
-    if direction is None and found.elasticity is not None and found.sign:
-        direction = _turned(found.elasticity.trend, found.sign)
     # Of one moving part the form has the range already; of several it forgets that they move together.
     moving = sum(not child.is_constant for child in schedule.children)
     if direction is not None and (moving > 1 or isinstance(schedule, tree.OfWeights | tree.BiasCorrection)):
         bounds = bounds.meet(_range_of_monotone(schedule, direction, start, stop))
-    return Enclosure(bounds, direction, found.elasticity)
+    return Enclosure(bounds, direction)
 
 
 def _range_of_monotone(schedule: Schedule, direction: int, start: int, stop: float) -> Range:
@@ -209,54 +172,28 @@ def _limit(schedule: Schedule) -> Range | None:
     growth = schedule.order
     if growth is None or growth.trend > 0:
         return None
-    return FLAT if growth.trend < 0 or growth.is_zero else growth.coefficient
+    return NOTHING if growth.trend < 0 or growth.is_zero else growth.coefficient
 
 
 def exponential(exponent: Enclosure, log_base: Range = ONE) -> Enclosure:
-    """b^x = e^{x log b}: t u'/u = (x log b) e_x."""
-    scaled = exponent.range * log_base
+    """Facts about b^x = e^{x log b}."""
     direction = None if log_base.trend is None else _turned(exponent.direction, log_base.trend)
-    return Enclosure(scaled.image("exp").meet(POSITIVE), direction, exponent.times_elasticity(scaled))
+    return Enclosure((exponent.range * log_base).image("exp").meet(POSITIVE), direction)
 
 
 def applied(name: str, inner: Enclosure) -> Enclosure:
     """Facts about a named function of u."""
     if name in {"sqrt", "exp"}:
         return exponential(inner) if name == "exp" else inner ** fmpq(1, 2)
-    bounds, image, direction = inner.range, inner.range.image(name), inner.direction
-    known = bool(inner.sign)
-    match name:
-        case "expm1":
-            factor = bounds.mapped(_expm1_factor)
-        case "log1p" if bounds.low > -1:
-            factor = (-bounds).mapped(_log1p_factor)
-        case "log" if inner.positive:
-            factor, known = ONE / image, bool(image.sign)
-        case "abs":
-            return inner if bounds.low >= 0 else -inner if bounds.high <= 0 else Enclosure(image)
-        case "cos" if bounds.low >= 0 and bounds.high <= arb.pi():
-            falling = (-bounds).mapped(lambda x: apply("cos", x))
-            return Enclosure(falling, _turned(direction, -1))
-        case "sin" | "cos":
-            return Enclosure(image)
-        case _:
-            return Enclosure()
-    return Enclosure(image, direction, inner.times_elasticity(factor) if known else None)
-
-
-def _expm1_factor(x: Number) -> Number:
-    """x e^x / (e^x - 1), increasing from 0 to infinity, 1 at 0."""
-    if not is_finite(x):
-        return fmpq(0) if x < 0 else INFINITY
-    return fmpq(1) if x == 0 else x / -apply("expm1", -x)
-
-
-def _log1p_factor(negative: Number) -> Number:
-    """x / ((1 + x) log(1 + x)) at x = -negative: falling in x from infinity to 0, 1 at 0."""
-    x = -negative
-    if not is_finite(x):
-        return fmpq(0)
-    return fmpq(1) if x == 0 else x / ((1 + x) * apply("log1p", x))
+    bounds, image = inner.range, inner.range.image(name)
+    if name == "abs":
+        return inner if bounds.low >= 0 else -inner if bounds.high <= 0 else Enclosure(image)
+    if name == "cos" and bounds.low >= 0 and bounds.high <= arb.pi():
+        return Enclosure((-bounds).mapped(lambda x: apply("cos", x)), _turned(inner.direction, -1))
+    if name in {"sin", "cos"}:
+        return Enclosure(image)
+    defined = name == "expm1" or (inner.positive if name == "log" else bounds.low > -1)
+    return Enclosure(image, inner.direction) if defined else Enclosure()
 
 
 enclosure_of: Table[Callable[[Any, int, float], Enclosure]] = Table("enclosures")
@@ -271,7 +208,7 @@ def _of_two(
 
 def _time(_node: tree.Time, start: int, stop: float) -> Enclosure:
     last = INFINITY if math.isinf(stop) else fmpq(int(stop))
-    return Enclosure(Range(fmpq(start), last), 1, ONE)
+    return Enclosure(Range(fmpq(start), last), 1)
 
 
 def _difference(node: tree.Subtract, start: int, stop: float) -> Enclosure:
@@ -307,32 +244,19 @@ def _join(node: tree.Join, start: int, stop: float) -> Enclosure:
 
 @remembered
 def extremes(node: tree.Periodic) -> tuple[Number, Number]:
-    """The least and the largest value of a period: by form, or floats find candidates and balls decide."""
-    body, period = node.body, node.period
-    if enclose(body, 1, period).direction is not None and is_defined(body, 1, period):
-        ends = value(body, 1), value(body, period)
-        return reduce(smaller, ends), -reduce(smaller, (-end for end in ends))
-    least = {1: math.inf, -1: math.inf}
-    # For u and for -u: the steps that may have the least value, and below which number it is not there.
-    kept = {side: (np.empty(0), np.empty(0)) for side in least}
-    for begin in range(1, period + 1, BLOCK):
-        poll()
-        times = np.arange(begin, min(begin + BLOCK, period + 1), dtype=np.float64)
-        values, errors = filtered(body, times)
-        if not np.isfinite(errors).all():
-            raise ScheduleError(f"{node} is not a number everywhere in its period")
-        for side in kept:
-            least[side] = min(least[side], float((side * values + errors).min()))
-            steps = np.concatenate([kept[side][0], times])
-            lowest = np.concatenate([kept[side][1], side * values - errors])
-            near = lowest <= least[side]
-            kept[side] = steps[near], lowest[near]
+    """The least and the largest value of a period: floats find candidates and balls decide."""
+    times = np.arange(1.0, node.period + 1)
+    values, errors = filtered(node.body, times)
+    if not np.isfinite(errors).all():
+        raise ScheduleError(f"{node} is not a number everywhere in its period")
     found: list[Number] = []
-    for side, (steps, lowest) in kept.items():
-        if len(steps) > _CLOSE:
+    for side in (1, -1):
+        lowest = side * values - errors
+        near = times[lowest <= (side * values + errors).min()]
+        if len(near) > _CLOSE:
             found.append(side * arb(float(lowest.min())))
         else:
-            found.append(side * reduce(smaller, [side * value(body, int(t)) for t in steps]))
+            found.append(side * reduce(smaller, [side * value(node.body, int(t)) for t in near]))
     return found[0], found[1]
 
 
@@ -343,43 +267,32 @@ def _periodic(node: tree.Periodic, _start: int, _stop: float) -> Enclosure:
 
 def _share(node: tree.WeightShare, start: int, stop: float) -> Enclosure:
     # w_t/W_t falls where w does; once it falls, it does so for ever while w is log-concave.
-    bounds = _SHARE
     if not enclose(node.weights, 1).positive:
         return Enclosure()
-    if start > _FAR and math.isfinite(stop) and (scaled := share_times_t(node, _FAR)) is not None:
-        bounds = bounds.meet(scaled / Range(fmpq(start), fmpq(int(stop))))
     weights = enclose(node.weights, max(start - 1, 1), stop)
     falls = weights.direction is not None and weights.direction <= 0
-    near = start <= _FARTHEST_BEGINNING or closed_sum(node.weights, start) is not None
-    if not falls and near and _is_log_concave(node.weights):
+    if not falls and start <= _FARTHEST_BEGINNING and _is_log_concave(node.weights):
         step = sign_of_step(node, start + 1)
         falls = step is not None and step <= 0
-    return Enclosure(bounds, -1 if falls else None)
+    return Enclosure(_SHARE, -1 if falls else None)
 
 
 def _theta(node: tree.WeightedTheta, start: int, stop: float) -> Enclosure:
     share = enclose(node.complement, start, stop)
-    found = Enclosure(ONE, 0, FLAT) - share
+    found = Enclosure(ONE, 0) - share
     # W_{t-1}/W_t > 0: W_0 is.
     return replace(found, range=found.range.meet(_SHARE)) if share.positive else found
 
 
-def _correction(node: tree.BiasCorrection, start: int, stop: float) -> Enclosure:
-    # It rises to at most 1; for a constant factor t u'/u = y/(e^y - 1) with y = -t log(factor), which falls.
-    if not (enclose(node.factor, 1).range.low >= 0 and enclose(node.factor.complement, 1).positive):
-        return Enclosure()
-    elasticity = None
-    if node.factor.is_constant and value(node.factor, 1) > 0:
-        rate = ball(apply("log", value(node.factor, 1)))
-        times = Range(-INFINITY if math.isinf(stop) else fmpq(-int(stop)), fmpq(-start))
-        falling = times.mapped(lambda t: rate * t / (rate * t).expm1() if is_finite(t) else fmpq(0))
-        elasticity = falling.meet(POSITIVE)
-    return Enclosure(_SHARE, 1, elasticity)
+def _correction(node: tree.BiasCorrection, _start: int, _stop: float) -> Enclosure:
+    # It rises, to at most 1.
+    inside = enclose(node.factor, 1).range.low >= 0 and enclose(node.factor.complement, 1).positive
+    return Enclosure(_SHARE, 1) if inside else Enclosure()
 
 
 enclosure_of.update(
     {
-        tree.Constant: lambda node, start, _stop: Enclosure(point(value(node, start)), 0, FLAT),
+        tree.Constant: lambda node, start, _stop: Enclosure(point(value(node, start)), 0),
         tree.Time: _time,
         tree.Add: _of_two(operator.add),
         tree.Subtract: _difference,
@@ -471,21 +384,6 @@ def resolved(
     return left if (order >= 0) == isinstance(node, tree.Maximum) else right
 
 
-def settled(node: Schedule, start: int, stop: float) -> Schedule:
-    """The same sequence on a stretch, with every maximum and minimum replaced of which the side is proved."""
-
-    def ahead(left: Schedule, right: Schedule) -> int | None:
-        if not (is_defined(left, start, stop) and is_defined(right, start, stop)):
-            return None  # of what has no value neither is ahead
-        one, other = enclose(left, start, stop), enclose(right, start, stop)
-        apart = one.range - other.range
-        if apart.trend is None and one.positive and other.positive:  # two that move together
-            apart = enclose(left / right, start, stop).range - ONE
-        return apart.trend
-
-    return resolved(node, start, stop, ahead)
-
-
 def sides(node: Schedule) -> tuple[Schedule, Schedule] | None:
     """Return the two branches of a maximum, a minimum or (but for its sign) an absolute value, or None."""
     match node:
@@ -495,30 +393,6 @@ def sides(node: Schedule) -> tuple[Schedule, Schedule] | None:
             return argument, _ZERO
         case _:
             return None
-
-
-def has_kinks(schedule: Schedule) -> bool:
-    """Return whether a join, a maximum, a minimum or an absolute value is part of the schedule."""
-    return any(isinstance(node, tree.Join) or sides(node) is not None for node in walk(schedule))
-
-
-def share_times_t(node: tree.WeightShare, start: int) -> Range | None:
-    """Bounds on t w_t / W_t for t >= start where w_t = c t^p with p > -1; None for other weights.
-
-    With y = (start/t)^{p+1}, W_t/(t w_t) lies between a y + (1 - y)/(p + 1) and that plus 1/start, a being
-    W_{start-1}/(start w_start): the sum of i^p is compared with its integral. It is linear in y, so its ends
-    are at y = 0 and y = 1.
-    """
-    facts = enclose(node.weights, start)
-    slope = facts.elasticity
-    exponent = None if slope is None else slope.number
-    if not facts.positive or exponent is None or exponent <= -1:
-        return None
-    with Precision():
-        share = ball(value(node, start))
-        first, limit = (1 / share - 1) / start, 1 / arb(exponent + 1)
-        inverse = point(first).hull(point(limit)) + Range(fmpq(0), fmpq(1, start))
-        return ONE / inverse if inverse.low > 0 else None
 
 
 def _is_log_concave(node: Schedule) -> bool:

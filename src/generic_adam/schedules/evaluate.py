@@ -18,7 +18,6 @@ from generic_adam.schedules import tree
 from generic_adam.schedules.balls import INFINITY, NAN, PRECISIONS, Precision, apply, ball, nearest, value
 from generic_adam.schedules.growth import GeometricBase
 from generic_adam.schedules.normal import as_exponential, factored, function
-from generic_adam.schedules.quadrature import FIRST_SMOOTH, has_smooth_share, smooth_share
 from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, block_of, compiled, remembered
 from generic_adam.schedules.work import Undecided, Work, reach
 
@@ -336,11 +335,6 @@ def _share(node: tree.OfWeights) -> RunningQuantity:
     return RunningQuantity(node, initial, size, advance)
 
 
-def _share_block(node: tree.OfWeights, times: FloatArray) -> FloatArray:
-    real = times.size and times.min() >= FIRST_SMOOTH - 1 and ((times % 1).any() or times.max() > LARGEST_RECURSION)
-    return smooth_share(node, times) if real and has_smooth_share(node.weights) else _share(node).evaluate(times)
-
-
 @remembered
 def decay_of(node: tree.BiasCorrection) -> float | None:
     """-log of a constant factor, right to an ulp (nan where no precision tells it); None for one that moves."""
@@ -412,8 +406,8 @@ block_of.update(
         tree.Join: lambda node, times: joined(node, times, lambda part, at: (part.block(at), 0.0))[0],
         tree.Periodic: lambda node, times: node.body.block(in_period(node, times)),
         tree.Bounded: _bounded_block,
-        tree.WeightShare: _share_block,
-        tree.WeightedTheta: lambda node, times: 1.0 - _share_block(node, times),
+        tree.WeightShare: lambda node, times: _share(node).evaluate(times),
+        tree.WeightedTheta: lambda node, times: 1.0 - _share(node).evaluate(times),
         tree.BiasCorrection: _correction_block,
         tree.Opaque: _opaque_block,
     }

@@ -47,8 +47,8 @@ Whether u_t = sqrt(t^2 + 1) - t is positive from N = 16 on:
     less t                (1/2) t^-1 + R                  t - t is exactly 0, and the next term leads
     sign                  0.36 t^-3/((1/2) t^-1) < 1      at t = 16, and falling: positive for every t >= 16
 
-With t + 10^9 in place of t, d is above 1/2 at N = 16 and the series is refused: `_views` moves the clock, or the caller
-walks on and asks with a larger N.
+With t + 1,000 in place of t, d is above 1/2 at N = 16 and the series is refused: the caller walks on, and asks with a
+larger N.
 
 How to debug it
 ---------------
@@ -70,7 +70,7 @@ off the scale, and an N that is too small. Expansions are kept in `known_facts`:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -82,11 +82,24 @@ from flint import arb, fmpq
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
-from generic_adam.schedules.balls import BITS, INFINITY, Number, Precision, ball, number, power, value
-from generic_adam.schedules.enclosure import FLAT, enclose, factors, is_defined, resolved, share_times_t
+from generic_adam.schedules.balls import (
+    BITS,
+    INFINITY,
+    ONE,
+    SWING,
+    Number,
+    Precision,
+    Range,
+    ball,
+    is_finite,
+    number,
+    point,
+    power,
+    value,
+)
+from generic_adam.schedules.enclosure import NOTHING, enclose, factors, is_defined, resolved
 from generic_adam.schedules.growth import UNIT, UNKNOWN_CONSTANT, ZERO, GeometricBase, Growth, Scale
-from generic_adam.schedules.normal import as_linear, derivative, linear
-from generic_adam.schedules.ranges import ONE, SWING, Range, is_finite, point
+from generic_adam.schedules.normal import as_linear, as_power_of_t, derivative, linear
 from generic_adam.schedules.tree import NODES, Schedule, Table, order_of, remembered, substitute, walk
 
 # How many terms are kept: few first, more where they cancel.
@@ -184,12 +197,10 @@ class Calculus:
         t = arb(self.start)
         log = t.log()
         loglog = log.log()
-        # t s'/s = t log rho + p + q/log t + w/(log t log log t): where that is <= 0 throughout, s falls.
-        slope = arb(scale.power)
-        slope += max(arb(0), (scale.log / log).upper())
-        slope += max(arb(0), (scale.loglog / (log * loglog)).upper())
+        # t s'/s = t log rho + p + (q + w/log log t)/log t: where that is <= 0 throughout, s falls.
         rate = scale.rho.log_at(BITS)
-        slope += t * rate
+        of_logs = scale.log + max(arb(0), (scale.loglog / loglog).upper())
+        slope = t * rate + scale.power + max(arb(0), (of_logs / log).upper())
         if scale.rho.sign_of_log > 0 or not slope <= 0:
             raise Unclear
         log_of_value = t * rate + scale.power * log + scale.log * loglog + scale.loglog * loglog.log()
@@ -356,7 +367,7 @@ class Calculus:
         if any(scale.trend > 0 for scale, _ in a.terms) or (a.rest is not None and a.rest.scale.trend >= 0):
             return constant(SWING)
         small = tuple((scale, c) for scale, c in a.terms if scale.trend < 0)
-        middle = next((c for scale, c in a.terms if scale.trend == 0), FLAT)
+        middle = next((c for scale, c in a.terms if scale.trend == 0), NOTHING)
 
         def part(shift: int) -> Expansion:
             # The derivatives of sin at 0 are 0, 1, 0, -1; those of cos come one later.
@@ -393,7 +404,7 @@ class Calculus:
         leading: list[Range] = []
         others: list[Rest] = []
         for one in (a, b):
-            leading.append(next((c for scale, c in one.terms if scale.compared_with(top) == 0), FLAT))
+            leading.append(next((c for scale, c in one.terms if scale.compared_with(top) == 0), NOTHING))
             lower = Expansion(tuple(term for term in one.terms if term[0].compared_with(top)), one.rest)
             if not lower.is_zero:
                 others.append(self.magnitude(lower))
@@ -467,6 +478,23 @@ def _by_range(node: Schedule, start: int = 1) -> Expansion:
     if not bounds.is_finite:
         raise Unclear
     return constant(bounds)
+
+
+def share_times_t(node: tree.WeightShare, start: int) -> Range | None:
+    """Bounds on t w_t / W_t for t >= start where w_t = c t^p with p > -1; None for other weights.
+
+    With y = (start/t)^{p+1}, W_t/(t w_t) lies between a y + (1 - y)/(p + 1) and that plus 1/start, a being
+    W_{start-1}/(start w_start): the sum of i^p is compared with its integral. It is linear in y, so its ends
+    are at y = 0 and y = 1.
+    """
+    form = as_power_of_t(node.weights)
+    if form is None or form[0] <= 0 or form[1] <= -1:
+        return None
+    with Precision():
+        share = ball(value(node, start))
+        first, limit = (1 / share - 1) / start, 1 / ball(number(form[1] + 1))
+        inverse = point(first).hull(point(limit)) + Range(fmpq(0), fmpq(1, start))
+        return ONE / inverse if inverse.low > 0 else None
 
 
 def _share(node: tree.WeightShare, calculus: Calculus) -> Expansion:
@@ -551,28 +579,31 @@ order_of.update(dict.fromkeys(NODES, _order))
 
 def tail_sign(schedule: Schedule, start: int) -> int | None:
     """The sign of u_t for every t >= start, proved by an expansion; None where it proves nothing."""
-    with Precision(), suppress(ScheduleError):
-        for moved, first in _views(schedule, start):
+    if start >= EARLIEST:
+        with Precision(), suppress(ScheduleError):
             for count in _COUNTS:
                 with suppress(Unclear):
-                    calculus = Calculus(first, count)
-                    return calculus.sign(calculus.expand(moved))
+                    calculus = Calculus(start, count)
+                    return calculus.sign(calculus.expand(schedule))
     return None
 
 
-def _views(schedule: Schedule, start: int) -> Iterator[tuple[Schedule, int]]:
-    """The schedule from a step on, in t, and in t + b where its terms are made of t + b with a large b.
+def tail_rise(schedule: Schedule, start: int) -> tuple[arb, arb] | None:
+    """Bounds on u_t / u_s for start <= s <= t and on u_t, of a positive schedule; None where no expansion gives them.
 
-    The expansion of sqrt((t + 1e9)^2 + 1) - (t + 1e9) in powers of 1/t converges from t = 1e9 on only.
+    With u = c s (1 + d), s falling, abs(d) <= h < 1: (sup c/inf c) (1 + h)/(1 - h) and sup c s(start) (1 + h).
     """
     if start >= EARLIEST:
-        yield schedule, start
-    if not all(node.pointwise for node in walk(schedule)):
-        return
-    lines = [line for node in walk(schedule) if (line := as_linear(node)) is not None and line[0] > 0]
-    shift = max((math.floor(offset / slope) for slope, offset in lines), default=0)
-    if shift > 0 and start + shift >= EARLIEST:
-        yield substitute(schedule, {tree.Time(): linear(Fraction(1), Fraction(-shift))}), start + shift
+        with Precision(), suppress(ScheduleError):
+            for count in _COUNTS:
+                with suppress(Unclear):
+                    calculus = Calculus(start, count)
+                    scale, c, d = calculus.lead(calculus.expand(schedule))
+                    largest, size = c.high * calculus.highest(scale), calculus.magnitude(d)
+                    h = (size.bound * calculus.highest(size.scale)).upper()
+                    if c.low > 0 and c.is_finite and h < 1:
+                        return (c.high / c.low * (1 + h) / (1 - h)).upper(), (largest * (1 + h)).upper()
+    return None
 
 
 def direction(schedule: Schedule, start: int, stop: float) -> int | None:
@@ -625,12 +656,11 @@ def tail_direction(schedule: Schedule, start: int) -> int | None:
     with Precision(), suppress(ScheduleError):
         smooth = resolved(schedule, start, ahead=lambda left, right: tail_sign(left - right, start))
         every = factors(smooth, start)
-        parts = {base: exponent for base, exponent in every.items() if not base.is_constant}
-        if len(parts) < 2 or not all(enclose(base, start).positive or tail_sign(base, start) == 1 for base in every):
-            found = tail_sign(derivative(smooth), start)
-        else:
+        if all(enclose(base, start).positive or tail_sign(base, start) == 1 for base in every):
             # u' has the sign of u'/u, which is a sum over the factors of u > 0.
-            slopes = (tree.Constant(exponent) * derivative(base) / base for base, exponent in parts.items())
+            slopes = (tree.Constant(exponent) * derivative(base) / base for base, exponent in every.items())
             found = tail_sign(sum(slopes, start=tree.operand(0)), start)
+        else:
+            found = tail_sign(derivative(smooth), start)
         return found if found is None or is_finite(value(schedule, start)) else None
     return None

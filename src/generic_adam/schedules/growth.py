@@ -10,8 +10,19 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from generic_adam.schedules.balls import BITS, Precision, above, as_fraction, below, nearest, number, sign_of
-from generic_adam.schedules.ranges import POSITIVE, Range, point
+from generic_adam.schedules.balls import (
+    BITS,
+    POSITIVE,
+    Precision,
+    Range,
+    above,
+    as_fraction,
+    below,
+    nearest,
+    number,
+    point,
+    sign_of,
+)
 from generic_adam.schedules.tree import cached_attribute
 
 NOTHING = fmpq(0)

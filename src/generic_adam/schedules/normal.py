@@ -13,7 +13,6 @@ from functools import reduce
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
-from generic_adam.schedules.identities import exact_form, fraction_of
 from generic_adam.schedules.tree import NODES, Schedule, complement_of, contains, normal_form, remembered
 
 # Exact powers of numbers are folded while they stay this small; beyond, the node stands for the number.
@@ -113,49 +112,30 @@ def factored(schedule: Schedule, positive: Callable[[Schedule], bool] = _positiv
     found: dict[Schedule, Fraction] = {}
 
     def collect(node: Schedule, exponent: Fraction) -> None:
+        whole = exponent.denominator == 1
         match node:
-            case tree.Power(base, tree.Constant(value)) if not (
-                (exponent.denominator == 1 and _asks_no_less(exponent * value, exponent, value)) or positive(base)
-            ):
-                pass
-            case tree.Multiply(left, right) | tree.Divide(left, right) if exponent.denominator > 1 and not (
-                positive(left) and positive(right)
-            ):
-                pass
-            case tree.Divide(_, right) if exponent < 0 and not positive(right):
-                pass
-            case tree.Multiply(left, right):
+            case tree.Multiply(left, right) if whole or (positive(left) and positive(right)):
                 collect(left, exponent)
-                return collect(right, exponent)
-            case tree.Divide(left, right):
+                collect(right, exponent)
+            case tree.Divide(left, right) if positive(right) and (whole or positive(left)):
                 collect(left, exponent)
-                return collect(right, -exponent)
-            case tree.Power(base, tree.Constant(value)):
-                return collect(base, exponent * value)
-            case tree.Function("sqrt", argument) if (exponent / 2).denominator > 1 or positive(argument):
-                return collect(argument, exponent / 2)
+                collect(right, -exponent)
+            case tree.Power(base, tree.Constant(value)) if positive(base):
+                collect(base, exponent * value)
+            case tree.Function("sqrt", argument) if positive(argument):
+                collect(argument, exponent / 2)
             case tree.Constant(value) if value == 1:
-                return None
-            case _:
                 pass
-        before = found.pop(node, Fraction(0))
-        if before and not (_asks_no_less(before + exponent, before, exponent) or positive(node)):
-            # Apart: one of them as it is, the other as a part of its own.
-            found[node], other = (exponent, before) if exponent == 1 else (before, exponent)
-            node = node ** tree.Constant(other)
-            before, exponent = found.pop(node, Fraction(0)), Fraction(1)
-        if before + exponent:
-            found[node] = before + exponent
-        return None
+            case _:
+                if node in found and not positive(node):  # not merged, but kept as one part of its own
+                    powers = (node ** tree.Constant(one) for one in (found.pop(node), exponent))
+                    node, exponent = tree.Multiply(*powers), Fraction(1)
+                total = found.pop(node, Fraction(0)) + exponent
+                if total:
+                    found[node] = total
 
     collect(schedule, Fraction(1))
     return found
-
-
-def _asks_no_less(exponent: Fraction, *others: Fraction) -> bool:
-    """Return whether x^exponent is undefined wherever one of the other powers of x is."""
-    divides, root = any(other < 0 for other in others), any(other.denominator > 1 for other in others)
-    return exponent != 0 and (exponent < 0 or not divides) and (exponent.denominator > 1 or not root)
 
 
 def as_power_of_t(schedule: Schedule) -> tuple[Fraction, Fraction] | None:
@@ -193,9 +173,9 @@ def _times_t(slope: Fraction) -> Schedule:
 
 
 def _linear_or(node: Schedule, other: Schedule | None = None) -> Schedule:
-    """The normal form of a node that is a t + b; any other is `other`, or the number that it is."""
+    """The normal form of a node that is a t + b; any other is `other`, or the node itself."""
     line = as_linear(node)
-    return linear(*line) if line is not None else _folded(node) if other is None else other
+    return linear(*line) if line is not None else other or node
 
 
 def _add(left: Schedule, right: Schedule) -> Schedule:
@@ -210,7 +190,9 @@ def _subtract(left: Schedule, right: Schedule) -> Schedule:
         return linear(*line)
     if left == ONE:
         return right.complement
-    return -right if left == ZERO else left if right == ZERO else _folded(node)
+    if left == right and _has_values(left):
+        return ZERO
+    return -right if left == ZERO else left if right == ZERO else node
 
 
 def _multiply(left: Schedule, right: Schedule) -> Schedule:
@@ -237,6 +219,8 @@ def _power(base: Schedule, exponent: Schedule) -> Schedule:
             if value == 0 and p < 0:
                 raise ScheduleError("division by zero in a schedule: 0 to a negative power")
             return tree.Constant(value ** int(p))
+        case tree.Function("sqrt", tree.Constant(value)), tree.Constant(p):
+            return tree.Constant(value) ** tree.Constant(p / 2)
         case _:
             return _defined(tree.Power(base, exponent))
 
@@ -245,13 +229,7 @@ def _defined(node: Schedule) -> Schedule:
     """A node that is a number: what overflows or is not real is an error now, not at step 1."""
     if all(part.is_constant for part in node.children):
         node(1)
-    return _folded(node)
-
-
-def _folded(node: Schedule) -> Schedule:
-    """The fraction that a node of constant parts is, such as sqrt(2)*sqrt(8); else the node."""
-    exact = fraction_of(exact_form(node)) if all(part.is_constant for part in node.children) else None
-    return node if exact is None else tree.Constant(exact)
+    return node
 
 
 def _folds_exactly(base: Fraction, exponent: Fraction) -> bool:
@@ -313,7 +291,7 @@ normal_form.update(
 
 
 def _plain(node: Schedule) -> Schedule:
-    return _folded(tree.Subtract(ONE, node))
+    return tree.Subtract(ONE, node)
 
 
 def _without_sum(node: tree.Add | tree.Subtract) -> Schedule:
@@ -328,27 +306,10 @@ def _without_sum(node: tree.Add | tree.Subtract) -> Schedule:
 
 
 def _without_quotient(node: tree.Divide) -> Schedule:
-    """Return 1 - a/b as (b - a)/b where that is shorter: t^2/(t^2 + 1), (t + 1)/(t + 2), 1/(1 + 1/t)."""
+    """Return 1 - a/b as (b - a)/b where that is shorter: (t + 1)/(t + 2)."""
     top, bottom = node.left, node.right
-    if top.is_constant and as_linear(bottom):
-        return _plain(node)
-    match bottom:
-        case tree.Add(one, other) if top in (one, other):
-            return (other if top == one else one) / bottom
-        case _:
-            return (bottom - top) / bottom if as_linear(top) and as_linear(bottom) else _plain(node)
-
-
-def _without_function(node: tree.Function) -> Schedule:
-    return -tree.Function("expm1", node.argument) if node.name == "exp" else _plain(node)
-
-
-def _without_negative(node: tree.Negate) -> Schedule:
-    match node.operand:
-        case tree.Function("expm1", argument):  # 1 - e^x twice
-            return tree.Function("exp", argument)
-        case operand:
-            return ONE + operand
+    shorter = not top.is_constant and as_linear(top) and as_linear(bottom)
+    return (bottom - top) / bottom if shorter else _plain(node)
 
 
 complement_of.update(
@@ -357,8 +318,7 @@ complement_of.update(
         tree.Constant: lambda node: tree.Constant(1 - node.value),
         **dict.fromkeys((tree.Add, tree.Subtract), _without_sum),
         tree.Divide: _without_quotient,
-        tree.Function: _without_function,
-        tree.Negate: _without_negative,
+        tree.Negate: lambda node: ONE + node.operand,
         tree.Maximum: lambda node: normal_form[tree.Minimum](1 - node.left, 1 - node.right),
         tree.Minimum: lambda node: normal_form[tree.Maximum](1 - node.left, 1 - node.right),
         tree.Join: lambda node: _join(node.threshold, 1 - node.before, 1 - node.after),

@@ -1,8 +1,11 @@
-"""Claims about every u_t, or every u_t up to a step: proved, refuted at a step, or left open.
+"""Claims about every u_t, or every u_t up to a step: proved, refuted at a step, or left open; and C0 of (R3).
 
 The steps are cut at the joins of the schedule. On each stretch the form is asked first (`enclose`, and on a
 tail an expansion); where it does not answer, growing beginnings are walked and the form is asked about the
 rest. A refutation is a step at which balls say so; what nothing decides is open, with what was tried.
+
+C0 is the least constant with u_t <= C0 min_{i<=t} u_i. On a stretch where u rises or falls its ends tell all; elsewhere
+steps are walked, and on the last stretch an expansion takes over.
 """
 
 from __future__ import annotations
@@ -14,15 +17,16 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+from flint import arb, fmpq
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
-from generic_adam.schedules.balls import sign, sign_of_step
-from generic_adam.schedules.enclosure import enclose, is_defined, resolved, stretches
-from generic_adam.schedules.expansion import direction, tail_sign
+from generic_adam.schedules.balls import NAN, Number, Precision, above, ball, below, sign, sign_of_step, value
+from generic_adam.schedules.enclosure import collected, enclose, is_defined, resolved, stretches
+from generic_adam.schedules.expansion import direction, tail_rise, tail_sign
 from generic_adam.schedules.normal import has_callable
 from generic_adam.schedules.rounding import BLOCK, ULP, filtered, lost
-from generic_adam.schedules.tree import FloatArray, Schedule
+from generic_adam.schedules.tree import FloatArray, Schedule, contains
 from generic_adam.schedules.work import Account, Spent, Undecided, Work, budget_factor, charge, note
 
 # Beginnings of a stretch that are walked before the form is asked about the rest.
@@ -30,6 +34,14 @@ BEGINNINGS = (64, 1024, 8192, 65_536)
 # A finite stretch is walked to its end up to this length.
 _LONGEST_WALK = 1 << 24
 _BEGINNING_OF_CALLABLE = 1 << 16
+# For C0 a stretch that an expansion bounds is walked all the same up to this length; a beginning of 2^20 steps is for a
+# warm-up of 300,000, after which a maximum has its side.
+_EVERY_STEP = 1 << 17
+_BEGINNINGS_OF_RISE = (*BEGINNINGS, 1 << 20)
+_SOON = 1024
+# A bound this close to C0 ends the search; with running sums, whose values cost as many steps in balls, the second.
+_CLOSE_ENOUGH = 1e-6
+_ABOUT = 1e-2
 # Where a refutation is looked for beyond what is walked.
 _LATEST = 1 << 61
 
@@ -133,29 +145,7 @@ def proved_by_form(piece: Schedule, claim: Inequality, start: int, stop: float) 
     if by_range and is_defined(piece, start, stop):
         return True
     found = tail_sign(piece, start)
-    if found == 1 or (claim is Inequality.NOT_NEGATIVE and found == 0):
-        return True
-    return _proved_by_parts(piece, claim, start, stop)
-
-
-def _proved_by_parts(piece: Schedule, claim: Inequality, start: int, stop: float) -> bool:
-    """Return whether the signs of the parts of a sum, a product, a power or a minimum prove that of the whole."""
-
-    def proved(part: Schedule, of_part: Inequality = claim) -> bool:
-        return proved_by_form(part, of_part, start, stop)
-
-    match piece:
-        case tree.Add(left, right):
-            both = proved(left, Inequality.NOT_NEGATIVE) and proved(right, Inequality.NOT_NEGATIVE)
-            return both and (claim is Inequality.NOT_NEGATIVE or proved(left) or proved(right))
-        case tree.Minimum(left, right) | tree.Multiply(left, right):
-            return proved(left) and proved(right)
-        case tree.Divide(left, right):
-            return proved(left) and proved(right, Inequality.POSITIVE)
-        case tree.Power(base, tree.Constant()) | tree.Function("sqrt", base):
-            return proved(base, Inequality.POSITIVE)
-        case _:
-            return False
+    return found == 1 or (claim is Inequality.NOT_NEGATIVE and found == 0)
 
 
 def _search_later(piece: Schedule, claim: Inequality, checked: int, stop: float) -> int | None:
@@ -210,3 +200,134 @@ def first_violation(schedule: Schedule, claim: Inequality, first: int, last: int
             if violated:
                 return t
     return None
+
+
+@dataclass(frozen=True)
+class Rise:
+    """An upper bound on C0 = sup_t u_t / min_{i<=t} u_i, and whether it is C0 itself.
+
+    Attributes:
+        constant: the bound; infinite where none was found. Never below the truth.
+        exact: whether it is attained (up to rounding).
+        note: why none was found; "" where one was.
+        spent: whether that was the budget.
+    """
+
+    constant: float
+    exact: bool
+    note: str = ""
+    spent: bool = False
+
+
+class _Running:
+    """min u_i and C0 over the steps seen so far, as balls: neither underflows."""
+
+    def __init__(self) -> None:
+        self.least: arb | None = None
+        self.constant = arb(1)
+        self.exact = True
+
+    def rise_to(self, largest: Number) -> None:
+        """Values no larger than `largest`, after those that were seen."""
+        if self.least is not None and not largest <= self.least:
+            self.constant = max(self.constant, (largest / self.least).upper())
+
+    def fall_to(self, smallest: Number) -> None:
+        """Values no smaller than `smallest`, and no larger than one that was seen."""
+        low = ball(smallest).lower()
+        self.least = low if self.least is None else min(low, self.least)
+
+    def walk(self, schedule: Schedule, first: int, last: int) -> None:
+        """Every step of a stretch, in floats with error bounds; in balls where floats leave their range."""
+        for begin, times in blocks(first, last):
+            values, errors = filtered(schedule, times)
+            with np.errstate(invalid="ignore"):  # an infinite value with an infinite error
+                lowest, highest = values - errors, values + errors
+            least = math.inf if self.least is None else below(self.least)
+            if not (lowest.min() > 1e-290 and highest.max() < 1e290 and least > 1e-290):
+                for t in range(begin, begin + len(times)):
+                    charge(Work.ASKED, 1, t)
+                    one = value(schedule, t)
+                    if not one > 0:
+                        raise Undecided(f"no precision tells how large it is at t = {t:,}")
+                    self.rise_to(one)
+                    self.fall_to(one)
+                continue
+            before = np.minimum(np.concatenate([[least], np.minimum.accumulate(lowest)[:-1]]), least)
+            rise = float(np.max(highest / before)) * (1 + 1e-15)
+            if rise > 1:
+                self.constant = max(self.constant, arb(rise))
+            self.least = arb(min(least, float(lowest.min())))
+
+
+def least_rise(schedule: Schedule, last: float = math.inf) -> Rise:
+    """C0 of a positive sequence over t = 1, 2, ..., last; kept with it, for the budget that it had."""
+    key = "rise", last, budget_factor()
+    known: Rise | None = schedule.known_facts.get(key)
+    if known is None:
+        known = schedule.known_facts[key] = _found(schedule, last)
+    if known.spent:
+        note(known.note)
+    return known
+
+
+def _found(schedule: Schedule, last: float) -> Rise:
+    running = _Running()
+    try:
+        with Precision(), Account():
+            chi = collected(schedule)
+            for start, stop in stretches(1, last, chi.joins):
+                _follow(running, chi, start, stop, to_the_end=stop == last)
+    except (ScheduleError, Undecided) as unknown:
+        return Rise(math.inf, False, str(unknown), isinstance(unknown, Spent))
+    constant = above(running.constant)
+    return Rise(constant, running.exact, "" if math.isfinite(constant) else "it exceeds the largest double")
+
+
+def _follow(running: _Running, schedule: Schedule, start: int, stop: float, *, to_the_end: bool) -> None:
+    piece = collected(resolved(schedule, start, stop), start, stop)
+    if _by_direction(running, schedule, piece, start, stop):
+        return
+    close = _ABOUT if contains(piece, tree.OfWeights, tree.BiasCorrection) else _CLOSE_ENOUGH
+    done, best = start - 1, arb(math.inf)
+    for size in _BEGINNINGS_OF_RISE:
+        if size <= stop - start + 1 <= _SOON:
+            continue  # walking it to its end is quicker than another proof
+        end = int(min(start + size - 1, stop))
+        running.walk(schedule, done + 1, end)
+        done = end
+        if end >= stop or _by_direction(running, schedule, piece, end, stop):
+            return
+        late = tail_rise(piece, end) if to_the_end else None
+        if late is not None and running.least is not None:
+            best = min(best, max(late[0], (late[1] / running.least).upper()))
+            if best <= running.constant * (1 + close):
+                break
+    if stop - start < (_EVERY_STEP if best < math.inf else _LONGEST_WALK):
+        running.walk(schedule, done + 1, int(stop))
+        return
+    if not best < math.inf:
+        raise Undecided("no form bounds it, and it is too long to walk")
+    running.exact = False
+    running.constant = max(running.constant, best)
+
+
+def _by_direction(running: _Running, schedule: Schedule, piece: Schedule, start: int, stop: float) -> bool:
+    """Take a stretch on which the form says that the sequence rises or falls."""
+    trend = direction(piece, start, stop)
+    if trend is None:
+        return False
+    first, last = value(schedule, start), NAN
+    growth = piece.growth if trend > 0 and math.isinf(stop) else None
+    if math.isfinite(stop):
+        last = value(schedule, int(stop))
+    elif trend <= 0:
+        last = fmpq(0)  # nothing comes after it
+    elif growth is not None and growth.trend == 0:
+        last = growth.coefficient.high
+    if not (first > 0 and last >= 0):
+        return False
+    running.rise_to(first)
+    running.fall_to(first)
+    (running.fall_to if trend <= 0 else running.rise_to)(last)
+    return True

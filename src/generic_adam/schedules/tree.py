@@ -39,8 +39,8 @@ ScalarFunction = Callable[[float], float]
 
 # Blocks of this many t stay in the first-level caches: a chain of array operations does not wait for memory.
 BLOCK = 8192
-# One period is evaluated whole to know the extremes; beyond this many steps that would take seconds.
-LONGEST_PERIOD = 50_000_000
+# One period is evaluated whole to know the extremes.
+LONGEST_PERIOD = 1 << 22
 # Every operation goes down the tree with three to four calls a level, and Python allows a thousand.
 DEEPEST = 200
 # As many values as `values` makes at once: 8 GB.

@@ -21,8 +21,7 @@ from generic_adam.schedules.balls import Number, Precision, ball, decided, neare
 from generic_adam.schedules.enclosure import enclose, extremes, factors, resolved
 from generic_adam.schedules.expansion import direction
 from generic_adam.schedules.growth import CONSTANT, LINEAR
-from generic_adam.schedules.prove import Inequality, Proof, every
-from generic_adam.schedules.rise import least_rise
+from generic_adam.schedules.prove import Inequality, Proof, every, least_rise
 from generic_adam.schedules.sums import SumError, late_value, partial_sum, whole_steps
 
 _LOOKED_AT = 10_000

@@ -31,7 +31,7 @@ from generic_adam.schedules import (
     t,
 )
 from generic_adam.schedules.balls import decided, value
-from generic_adam.schedules.enclosure import collected, factors, resolved, settled, stretches
+from generic_adam.schedules.enclosure import collected, factors, resolved, stretches
 from generic_adam.schedules.growth import CONSTANT, LINEAR
 from generic_adam.schedules.prove import Inequality, every
 from generic_adam.schedules.tree import rebuild, substitute, walk
@@ -180,7 +180,7 @@ def _between(alpha: Schedule, theta: Schedule, start: int, stop: float) -> Decis
     last = None if math.isinf(stop) else int(stop)
 
     def asked(left: Mapping[Schedule, Fraction], correction: Schedule) -> Decision:
-        share = settled(correction * (1 - _step_ratio(left)) - (1 - theta), start + 1, stop)
+        share = correction * (1 - _step_ratio(left)) - (1 - theta)
         return decide.not_negative(join(1, start + 1, share), last, name="theta_t - alpha_t^2/alpha_(t-1)^2")
 
     one = as_schedule(1)
