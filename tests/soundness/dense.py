@@ -175,7 +175,7 @@ def wrong(
     witnesses: tuple[int | None, ...],
     constant: float | None,
 ) -> list[Finding]:
-    """What an answer has against it: its kind, and where."""
+    """Return the faults of an answer: each with its kind and its place."""
     before, ctx.prec = ctx.prec, BITS
     try:
         sequences = values(alpha), values(beta), values(theta)

@@ -38,7 +38,7 @@ class Node(tuple):  # noqa: SLOT001  (it keeps what was found out about it)
 
     @functools.cached_property
     def is_constant(self) -> bool:
-        """Whether t does not occur."""
+        """True if t does not occur."""
         return not any(part[0] in {"t", "join", "weights", "correction", "periodic"} for part in self.parts())
 
     @functools.cached_property
@@ -344,7 +344,7 @@ def digits_left(x: Enclosed) -> float:
 
 
 def is_definite(x: Enclosed) -> bool:
-    """Whether the error leaves no doubt about the sign."""
+    """Return True if the error leaves no doubt about the sign."""
     return _mag(x[0]) - 1 > x[1]
 
 

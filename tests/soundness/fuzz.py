@@ -61,7 +61,7 @@ WRONG = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What generic_adam says of the paper's four conditions, in a form that does not change with its API.
+    """The answers of generic_adam on the paper's four conditions, in a form that does not change with its API.
 
     Attributes:
         statuses: "holds", "fails" or "undecided" for each condition.
@@ -111,7 +111,7 @@ def _step(condition: object) -> int | None:
 
 @dataclass
 class Outcome:
-    """What one method showed."""
+    """The findings about one method."""
 
     case: generator.Case
     findings: list[tuple[str, str]] = field(default_factory=list)
@@ -125,7 +125,7 @@ class Outcome:
 
 
 def _asked(outcome: Outcome, question: Callable[[ga.Method], Answered]) -> Answered | GenericAdamError | None:
-    """What is answered of the case's method; a refusal, or None after any other exception, which is a finding."""
+    """Return the answer about the case's method; a refusal, or None after any other exception, which is a finding."""
     case, began = outcome.case, time.process_time()
     try:
         return question(ga.Method(case.alpha, case.beta, case.theta))
@@ -342,7 +342,7 @@ def _compare_finding(outcome: Outcome, finding: Finding, status: str, order: Key
 
 
 def witnessed(subject: Subject, condition: int, t: int) -> bool | None:
-    """Whether the condition is violated at this step; None where the oracle cannot evaluate it."""
+    """Return True if the condition is violated at this step; None where the oracle cannot evaluate it."""
     alpha, beta, theta = subject.alpha, subject.beta, subject.theta
     try:
         if condition == 1:
@@ -393,7 +393,7 @@ def advised(case: generator.Case) -> Outcome:
 
 
 def differs_before(given: str, advised_text: str, first: int) -> bool:
-    """Whether two sequences differ at a step before the one that is said to be the first."""
+    """Return True if two sequences differ before the step that is said to be the first."""
     one, other = sequence(given), sequence(advised_text)
     for t in looked_at(one, other):
         if t >= first:

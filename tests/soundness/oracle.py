@@ -1,4 +1,4 @@
-"""What is true of a method, found without generic_adam: texts read, evaluated and expanded by mpmath alone.
+"""The truth about a method, found without generic_adam: texts read, evaluated and expanded by mpmath alone.
 
 Values have 50 digits or more and a bound on their error, at a beginning, around every join and far out; what
 happens for ever is read off an asymptotic expansion. A refutation rests on values at one t; "holds" is the
@@ -114,7 +114,7 @@ def _call(name: str, arguments: list[Node]) -> Node:
 
 
 def thresholds(node: Node) -> set[int]:
-    """Where joins change over, and where a period begins again."""
+    """Steps at which joins change over or a period begins again."""
     found: set[int] = set()
     for part in node.parts():
         if part[0] == "join":
@@ -240,14 +240,14 @@ class Sequence:
 
     @functools.cached_property
     def runs(self) -> bool:
-        """Whether a running sum or product is inside, so that far values cannot be had."""
+        """True if a running sum or product is inside, so that far values cannot be had."""
         return any(
             part[0] == "weights" or (part[0] == "correction" and not part[1].is_constant) for part in self.node.parts()
         )
 
     @functools.cached_property
     def hides_a_join(self) -> bool:
-        """Whether a join is later than running sums are followed: nobody has seen what happens there."""
+        """True if a join is later than running sums are followed: nobody has seen what happens there."""
         return self.runs and max(thresholds(self.node), default=0) > LONGEST_SUM
 
     @functools.cached_property
@@ -330,7 +330,7 @@ class Sequence:
         return self.sign(t)[0], self.sign(t, missing=True)[0]
 
     def leaves(self, t: int, below_one: bool) -> bool:
-        """Whether u_t < 0 or, if asked, u_t >= 1, or there is no value at all."""
+        """Return True if u_t < 0 or, if asked, u_t >= 1, or there is no value at all."""
         try:
             if not below_one:
                 return self.sign(t)[0] == -1
@@ -340,7 +340,7 @@ class Sequence:
         return above == -1 or below in {0, -1}
 
     def falls(self, t: int, since: int | None = None) -> bool:
-        """Whether u_t < u_{t-1} (or u at an earlier t)."""
+        """Return True if u_t < u_{t-1} (or u at an earlier t)."""
         before = t - 1 if since is None else since
         if t < 2 or before < 1:
             return False
@@ -386,7 +386,7 @@ def _or_none(compute: Callable[[], Series]) -> Series | None:
 
 @dataclass
 class Truth:
-    """What the oracle says.
+    """The answers of the oracle.
 
     Attributes:
         conditions: "holds", "fails" or "unknown" for each of the four.
@@ -440,7 +440,7 @@ class Subject:
         return Truth([first, second, third], self._largest_ratio(every) if third == HOLDS else None)
 
     def valid(self) -> str:
-        """Whether alpha_t >= 0, 0 <= beta_t < 1 and 0 <= theta_t < 1 for every t."""
+        """Return True if alpha_t >= 0, 0 <= beta_t < 1 and 0 <= theta_t < 1 for every t."""
         asked = ((self.alpha, False), (self.beta, True), (self.theta, True))
         if any(one.leaves(t, upper) for one, upper in asked for t in one.times):
             return FAILS
@@ -703,7 +703,7 @@ class Subject:
 
 
 def not_negative(text: str, first: int) -> str:
-    """Whether u_t >= 0 for every t from a step on."""
+    """Return True if u_t >= 0 for every t from a step on."""
     one = sequence(text)
     try:
         signs = {one.sign(t)[0] for t in one.times if t >= first or one.node.is_constant}
@@ -717,7 +717,7 @@ def not_negative(text: str, first: int) -> str:
 
 
 def together(*answers: str) -> str:
-    """What is true of several at once."""
+    """Return the truth about several at once."""
     return next((one for one in (FAILS, UNKNOWN) if one in answers), HOLDS)
 
 
@@ -731,7 +731,7 @@ def _larger(one: Key, other: Key) -> Key:
 
 
 def _tail(missing: Series | None) -> str:
-    """Whether 1 - theta_t stays in (0, 1) and does not rise, from some t on."""
+    """Return True if 1 - theta_t stays in (0, 1) and does not rise, from some t on."""
     if missing is None:
         return UNKNOWN
     if missing.is_zero or missing.sign() == -1:

@@ -1,4 +1,4 @@
-"""What one generated input gives: an answer, or one line of our own; and a million of them from the command line.
+"""One generated input gives an answer, or one line of our own; and a million of them from the command line.
 
 python -m tests.soundness.raw --inputs 1000000 --start 0
 
@@ -185,7 +185,7 @@ def kind_of(number: int) -> str:
 
 
 def found_in(kind: str, numbers: Iterable[int]) -> list[tuple[int, str]]:
-    """What is wrong with these inputs, by their numbers."""
+    """Return the faults of these inputs, by their numbers."""
     answers = ((number, asked(KINDS[kind][1], number)[1]) for number in numbers)
     return [(number, wrong) for number, wrong in answers if wrong is not None]
 

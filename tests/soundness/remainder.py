@@ -50,7 +50,7 @@ def at(scale: Scale, t: int) -> arb:
 
 
 def is_within(found: Expansion, node: Schedule, t: int) -> bool | None:
-    """Whether u_t is where the expansion says; None where the balls are too wide to tell."""
+    """True if u_t is where the expansion says; None where the balls are too wide to tell."""
     low, high = arb(0), arb(0)
     for scale, c in found.terms:
         low, high = low + ball(c.low) * at(scale, t), high + ball(c.high) * at(scale, t)

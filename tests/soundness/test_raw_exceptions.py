@@ -1,4 +1,4 @@
-"""Whatever is put in, an answer or one line of our own comes out: never a raw exception, never a hang.
+"""Any input gives an answer or one line of our own: never a raw exception, never a hang.
 
 pytest tests/soundness/test_raw_exceptions.py -m exhaustive          (FUZZ_INPUTS=1000000, FUZZ_START=0)
 """

@@ -23,7 +23,7 @@ _HALF = Fraction(1, 2)
 
 
 def _one_of(*kinds: type[Any]) -> Callable[[str, Any], Any]:
-    """The reader of a field that holds an instance of one of these classes: people pass optimizers and numbers."""
+    """Return the reader of a field that holds an instance of one of these classes."""
 
     def read(name: str, value: Any) -> Any:
         if not isinstance(value, kinds):
@@ -51,7 +51,7 @@ def _steps(name: str, value: int | None) -> int | None:
 
 
 def _several(kind: type[Any]) -> Callable[[str, Sequence[Any]], tuple[Any, ...]]:
-    """The reader of a field that holds any number of instances of a class."""
+    """Return the reader of a field that holds any number of instances of a class."""
 
     def read(name: str, value: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(_one_of(kind)(name, one) for one in _one_of(list, tuple)(name, value))
@@ -234,7 +234,7 @@ class Algorithm:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Algorithm:
-        """The algorithm that `to_dict` wrote; one made of callables has no text to come back from."""
+        """Return the algorithm that `to_dict` wrote; one made of callables has no text to come back from."""
         with told_as(MethodError, "no algorithm that `to_dict` wrote:"):
             settings = {name: _FROM_PLAIN.get(name, lambda value: value)(value) for name, value in data.items()}
             method = Method(*(settings.pop(name) for name in ("alpha", "beta", "theta")))
@@ -249,7 +249,7 @@ class Algorithm:
 
 
 def as_algorithm(subject: Method | Algorithm) -> Algorithm:
-    """The algorithm itself, or the paper's for a Method alone (v_0 = 1e-8, nothing added)."""
+    """Return the algorithm itself, or the paper's for a Method alone (v_0 = 1e-8, nothing added)."""
     return subject if isinstance(subject, Algorithm) else Algorithm(subject)
 
 

@@ -169,7 +169,7 @@ def adam(
 def generic_adam(
     *, lr: ScheduleLike = 1e-3, beta: ScheduleLike = 0.9, theta: ScheduleLike = 0.999, bias_correction: bool = False
 ) -> Method:
-    r"""Generic Adam, the paper's, with Adam's sequences.
+    r"""Adam's sequences in Generic Adam, as in the paper.
 
     .. math:: x_{t+1} = x_t - \alpha_t \frac{m_t}{\sqrt{v_t}}, \qquad v_0 = 10^{-8}
 
@@ -290,7 +290,7 @@ def power_family(
 def adam_to_adaema(
     *, lr: float = 1e-3, beta: ScheduleLike = 0.9, theta: float = 0.999, r: float = 0.5, s: float = 0.5
 ) -> Method:
-    r"""The paper's path from Adam to AdaEMA.
+    r"""Path from Adam to AdaEMA, the paper's.
 
     .. math::
         \alpha_t = \mathrm{lr} / t^s, \qquad \beta_t = \beta, \qquad
@@ -502,12 +502,12 @@ def entries() -> tuple[MethodInfo, ...]:
 
 
 def names() -> tuple[str, ...]:
-    """The names of the catalogue's methods, in its order."""
+    """Return the names of the catalogue's methods, in its order."""
     return tuple(_BY_NAME)
 
 
 def info(name: str) -> MethodInfo:
-    """The entry of a method; hyphens count as underscores, capitals as small letters.
+    """Return the entry of a method; hyphens count as underscores, capitals as small letters.
 
     Raises:
         MethodError: there is none; the message offers the closest name.
@@ -521,7 +521,7 @@ def info(name: str) -> MethodInfo:
 
 
 def build(name: str, **arguments: object) -> Method | Algorithm:
-    """A method of the catalogue by its name, with arguments that are checked against its signature.
+    """Return a method of the catalogue by its name, with arguments that are checked against its signature.
 
     Raises:
         MethodError: no such method, or no such argument; the message offers the closest name.
@@ -534,10 +534,10 @@ def build(name: str, **arguments: object) -> Method | Algorithm:
 
 
 def spelled(name: str) -> str:
-    """A name as it is listed: hyphens count as underscores, capitals as small letters."""
+    """Return a name as it is listed: hyphens count as underscores, capitals as small letters."""
     return name.strip().lower().replace("-", "_")
 
 
 def unknown(missing: str, name: str, known: Iterable[str]) -> MethodError:
-    """An error that begins as told and offers the closest of the known names, or all of them."""
+    """Return an error that offers the closest of the known names, or all of them."""
     return MethodError(f"{missing} {name!r}; {meant(spelled(name), known)}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
@@ -23,12 +24,10 @@ import numpy as np
 from generic_adam.errors import MethodError, ScheduleError, shown
 from generic_adam.schedules import Schedule, as_schedule, exact, has_callable, theta_from_weights
 from generic_adam.schedules.balls import Precision, ball, nearest, sign, value
-from generic_adam.schedules.prove import Inequality, every
-from generic_adam.schedules.rounding import filtered
+from generic_adam.schedules.prove import Inequality, every, first_violation
+from generic_adam.schedules.work import Undecided
 
 _BEGINNING = 256
-# So many of the first values are asked about exactly when a method is made.
-_ASKED = 8
 # A callable may be a table that ends with the training run, or slow: it is asked for its beginning only.
 _BEGINNING_OF_CALLABLE = 16
 
@@ -42,7 +41,7 @@ ScheduleLike = Schedule | float | str | Callable[[int], float]
 
 
 def read_schedule(name: str, value: ScheduleLike) -> Schedule:
-    """The schedule that is meant by ``value``; an error that names the argument if there is none."""
+    """Return the schedule that is meant by ``value``; an error that names the argument if there is none."""
     try:
         return as_schedule(value)
     except ScheduleError as error:
@@ -58,7 +57,7 @@ def exact_number(
     at_least: float = -math.inf,
     at_most: float = math.inf,
 ) -> Fraction:
-    """The rational number that is meant by ``value`` (0.999 is 999/1000), between its limits.
+    """Return the rational number that is meant by ``value`` (0.999 is 999/1000), between its limits.
 
     Raises:
         MethodError: not a finite number, or out of range; the message names the argument.
@@ -92,13 +91,10 @@ def read_sequence(name: str, given: ScheduleLike) -> Schedule:
     expected, claims = _range_of(name, schedule)
     _check_defined(schedule, f"{name}: expected {expected}")
     for sequence, claim in claims:
-        values, errors = filtered(sequence, np.arange(1.0, _BEGINNING + 1))
-        doubtful = np.flatnonzero(
-            ~((values > errors) | ((values == 0) & (errors == 0) & (claim is not Inequality.POSITIVE)))
-        )
-        for t in (doubtful[:_ASKED] + 1).tolist():
-            if sign(sequence, t) in _BROKEN[claim]:
-                raise _outside(name, expected, schedule, t)
+        with suppress(Undecided):
+            refuted = first_violation(sequence, claim, 1, _BEGINNING)
+            if refuted is not None:
+                raise _outside(name, expected, schedule, refuted)
     return schedule
 
 

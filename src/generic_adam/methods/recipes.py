@@ -56,7 +56,7 @@ def _recipe(
 
 
 def _warm_cosine(peak: float, lowest: float, start: int, end: int, unit: int = 1) -> Schedule:
-    """A warm-up and half a cosine, counted in tokens or samples, of which a step at the full batch has `unit`."""
+    """Return a warm-up and half a cosine, counted in tokens or samples, `unit` of them a step."""
     first, last = Fraction(start, unit), Fraction(end, unit)
     return warm_up(peak, first, fall("cosine", peak, lowest, first, last))
 
@@ -205,12 +205,12 @@ def recipes() -> tuple[Recipe, ...]:
 
 
 def recipe_names() -> tuple[str, ...]:
-    """The names of the recipes, in the order of the gallery."""
+    """Return the names of the recipes, in the order of the gallery."""
     return tuple(_BY_NAME)
 
 
 def recipe(name: str) -> Recipe:
-    """A recipe by its name, however it is spelled; MethodError offers the closest where there is none."""
+    """Return a recipe by its name, however it is spelled; MethodError offers the closest where there is none."""
     if spelled(name) not in _BY_NAME:
         raise unknown("no recipe is called", name, _BY_NAME)
     return _BY_NAME[spelled(name)]()

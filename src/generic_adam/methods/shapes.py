@@ -11,7 +11,7 @@ from generic_adam.schedules import Function, Schedule, as_linear, as_schedule, j
 
 
 def warm_up(peak: float, steps: Fraction, then: Schedule) -> Schedule:
-    """The share t / steps of the peak for t < steps, and what follows."""
+    """Return t / steps of the peak for t < steps, and then what follows."""
     return join(as_schedule(peak) * t / steps, math.ceil(steps), then)
 
 
@@ -38,7 +38,7 @@ _LEFT: dict[str, Shape] = {"cos": half_cosine, "cosine": half_cosine}
 
 
 def power(exponent: float) -> Shape:
-    """The share (1 - k / length)^exponent is left."""
+    """Return the shape of which the share (1 - k / length)^exponent is left."""
     return lambda k, length: (1 - k / length) ** as_schedule(exponent)
 
 
@@ -77,7 +77,7 @@ def training_rate(
     steps: int | None = None,
     cooldown: int | None = None,
 ) -> Schedule:
-    """A learning rate as training scripts have it: linear warm-up, then a fall over the run.
+    """Return a learning rate as training scripts have it: linear warm-up, then a fall over the run.
 
     Args:
         peak: the largest rate.

@@ -41,12 +41,10 @@ ctx.prec = BITS
 _RAISING = threading.RLock()
 # Fractions longer than this become balls.
 _LONGEST_FRACTION = 1024
-LONGEST_SUM = 1 << 17
-"""A running sum or product has values up to here."""
-# Up to here the first answer walks it in balls; beyond, it is enclosed in floats with error bounds, a block at once.
-_WALKED = 512
+# A running sum or product is walked in balls up to the first of these, and up to the second where more digits are asked
+# for; beyond, it is enclosed in floats with error bounds, a block at once.
+_WALKED, LONGEST_SUM = 512, 4096
 _CLOSE = 1e-9
-_CHECKPOINT = 512
 
 
 class Precision:
@@ -69,17 +67,17 @@ class Precision:
 
 
 def number(value: Fraction | int | fmpq) -> fmpq:
-    """An exact number for computations with balls."""
+    """Return the number as an exact fraction of python-flint."""
     return value if isinstance(value, fmpq) else fmpq(value.numerator, value.denominator)
 
 
 def as_fraction(value: fmpq) -> Fraction:
-    """The standard library's fraction."""
+    """Return the number as a Fraction of the standard library."""
     return Fraction(int(value.p), int(value.q))
 
 
 def ball(value: Number) -> arb:
-    """A number as a ball of the present precision."""
+    """Return a number as a ball of the present precision."""
     return value if isinstance(value, arb) else arb(value)
 
 
@@ -93,7 +91,7 @@ def sign_of(value: Number) -> int | None:
 
 
 def below(value: Number) -> float:
-    """The largest float that is surely not above the number."""
+    """Return the largest float that is surely not above the number."""
     low = ball(value).lower()
     if low.is_nan():
         return -math.inf
@@ -102,12 +100,12 @@ def below(value: Number) -> float:
 
 
 def above(value: Number) -> float:
-    """The smallest float that is surely not below the number."""
+    """Return the smallest float that is surely not below the number."""
     return 0.0 - below(-value)
 
 
 def rounded_up(number: float, digits: int) -> str:
-    """The number with so many digits, never below it: what is printed of a bound is one."""
+    """Return the text of a number with so many digits, never below it: the text of a bound is a bound."""
     told = f"{number:.{digits}g}"
     if not math.isfinite(number) or Decimal(told) >= Decimal(str(number)):
         return told
@@ -116,7 +114,7 @@ def rounded_up(number: float, digits: int) -> str:
 
 
 def nearest(value: Number) -> float:
-    """The float nearest to the middle of the number."""
+    """Return the float nearest to the middle of the number."""
     return float(ball(value).mid())
 
 
@@ -125,12 +123,12 @@ def _shortened(value: Number) -> Number:
 
 
 def quotient(a: Number, b: Number) -> Number:
-    """A / b; no number where b may be 0."""
+    """Return a / b; no number where b may be 0."""
     return a / b if sign_of(b) else NAN
 
 
 def power(base: Number, exponent: Number) -> Number:
-    """Base ^ exponent, exact where both are short fractions and the result is one."""
+    """Return base ^ exponent, exact where both are short fractions and the result is one."""
     if isinstance(exponent, fmpq):
         if exponent == 0:  # of what is no number, no number
             return fmpq(1) if ball(base).is_finite() else NAN
@@ -203,7 +201,7 @@ def _same(one: Schedule, t: int, other: Schedule, s: int) -> bool:
 
 
 def _written(node: Schedule, t: int) -> Schedule:
-    """The expression with its numbers put in; of what runs from t = 1 on, the node and the step."""
+    """Return the expression with its numbers put in; a node that runs from t = 1 on stands with its step."""
     match node:
         case tree.Time():
             return tree.Constant(Fraction(t))
@@ -234,31 +232,19 @@ def _opaque(node: tree.Opaque, t: int) -> Number:
 
 
 def _running(node: Schedule, t: int, start: Number, step: Callable[[Number, int], Number]) -> Number:
-    """A running sum or product at t, on from the one asked for last or the nearest checkpoint before t.
-
-    No number beyond the longest walk.
-    """
+    """Return a running sum or product at t, on from the last step asked for; NaN beyond the longest walk."""
     if t > LONGEST_SUM:
         return NAN
     reach(Work.MULTIPLIED, (node, ctx.prec), t)
     known: dict[int, Number] = node.known_facts.setdefault(("running", ctx.prec), {0: start})
-    at, total = node.known_facts.get(("last", ctx.prec), (0, start))
-    if not t - _CHECKPOINT < at <= t:
-        at = t - t % _CHECKPOINT
-        while at not in known:
-            at -= _CHECKPOINT
-        total = known[at]
-    for i in range(at + 1, t + 1):
-        total = _shortened(step(total, i))
-        if i % _CHECKPOINT == 0:
-            known[i] = total
-    node.known_facts["last", ctx.prec] = (t, total)
-    return total
+    while (i := len(known)) <= t:
+        known.setdefault(i, _shortened(step(known[i - 1], i)))
+    return known[t]
 
 
 def _enclosed(node: Schedule, t: int) -> arb | None:
-    """A running share or product late in its run, where nine digits are enough and floats have them."""
-    if not _WALKED < t <= LONGEST_SUM or ctx.prec > BITS:
+    """Return a running share or product late in its run, where nine digits are enough and floats have them."""
+    if t <= (_WALKED if ctx.prec <= BITS else LONGEST_SUM):
         return None
     found, error = filtered_of[type(node)](node, np.array([float(t)]))
     middle, radius = np.ravel(found)[0], np.ravel(error)[0]
@@ -310,7 +296,7 @@ value_of.update(
 
 
 def decided(question: Callable[[], Number]) -> tuple[int | None, Number]:
-    """The sign of a number, computed with more and more digits until it is clear, and the number."""
+    """Return the sign of a number, computed with more and more digits until it is clear, and the number."""
     result: Number = NAN
     for bits in PRECISIONS:
         with Precision(bits):
@@ -324,12 +310,12 @@ def decided(question: Callable[[], Number]) -> tuple[int | None, Number]:
 
 
 def sign(schedule: Schedule, t: int) -> int | None:
-    """The sign of u_t, or None where no precision tells."""
+    """Return the sign of u_t, or None where no precision tells."""
     return decided(lambda: value(schedule, t))[0]
 
 
 def sign_of_step(schedule: Schedule, t: int) -> int | None:
-    """The sign of u_t - u_{t-1}."""
+    """Return the sign of u_t - u_{t-1}."""
     with Precision():
         step = value(schedule, t) - value(schedule, t - 1)
         if _may_be_zero(step) and _same(schedule, t, schedule, t - 1):
@@ -442,7 +428,7 @@ class Range:
         return self.mapped(lambda x: power(x, exponent) if is_finite(x) else x, self.sign > 0)
 
     def meet(self, other: Range) -> Range:
-        """The numbers in both: two enclosures of one thing."""
+        """Return the numbers in both."""
         return Range(
             _down(larger(self.low, other.low)),
             _up(smaller(self.high, other.high)),
@@ -450,7 +436,7 @@ class Range:
         )
 
     def hull(self, other: Range) -> Range:
-        """The smallest range that holds both."""
+        """Return the smallest range that holds both."""
         low, high = smaller(self.low, other.low), larger(self.high, other.high)
         return Range(_down(low), _up(high), bool(self.sign) and self.sign == other.sign)
 
@@ -461,13 +447,13 @@ class Range:
         return Range(_down(low), _up(high), 1 in signs or signs == {-1})
 
     def mapped(self, increasing: Callable[[Number], Number], nonzero: bool = False) -> Range:
-        """The image under an increasing function."""
+        """Return the image under an increasing function."""
         low = increasing(self.low)
         high = low if self.high is self.low else increasing(self.high)
         return Range(_down(low), _up(high), nonzero)
 
     def image(self, name: str) -> Range:
-        """The image under a named function."""
+        """Return the image under a named function."""
         if name == "abs":
             return self if self.low >= 0 else -self if self.high <= 0 else Range(fmpq(0), self.size)
         if name not in {"sin", "cos"}:  # they increase
@@ -486,7 +472,7 @@ def is_finite(value: Number) -> bool:
 
 
 def point(value: Number) -> Range:
-    """The range of one number: a fraction, or as wide as its ball."""
+    """Return the range of one number: a fraction, or as wide as its ball."""
     return Range(value, value) if isinstance(value, fmpq) else Range(_down(value), _up(value))
 
 
@@ -510,7 +496,7 @@ def _times(a: Number, b: Number) -> Number:
 
 
 def _over(a: Number, b: Number) -> Number:
-    """a / b for an end b >= 0; of 0/0 and infinity over infinity the other corners hold the extremes."""
+    """Return a / b for an end b >= 0; of 0/0 and infinity over infinity the other corners hold the extremes."""
     if a == 0:
         return fmpq(0)
     if not is_finite(b):

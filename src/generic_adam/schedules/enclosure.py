@@ -123,14 +123,14 @@ def _turned(direction: int | None, sign: int) -> int | None:
 
 
 def _agreeing(first: int | None, second: int | None) -> int | None:
-    """The direction of a sum from those of its parts."""
+    """Return the direction of a sum from those of its parts."""
     if first is None or second is None or first * second < 0:
         return None
     return first or second
 
 
 def stretches(first: int, last: Last, cuts: Iterable[int]) -> list[tuple[int, int | Last]]:
-    """The steps first..last parted at cuts; a cut is the first step of a new stretch."""
+    """Return the steps first..last parted at cuts; a cut is the first step of a new stretch."""
     inner = sorted({cut for cut in cuts if first < cut <= last})
     return list(zip([first, *inner], [*(cut - 1 for cut in inner), last], strict=True))
 
@@ -152,7 +152,7 @@ def enclose(schedule: Schedule, start: int, stop: float = math.inf) -> Enclosure
 
 
 def _range_of_monotone(schedule: Schedule, direction: int, start: int, stop: float) -> Range:
-    """A monotone sequence lies between its first value and its last value or limit."""
+    """Return the range between the first value of a monotone sequence and its last value or limit."""
     try:
         first = point(value(schedule, start))
         last = point(value(schedule, int(stop))) if math.isfinite(stop) else _limit(schedule)
@@ -244,7 +244,7 @@ def _join(node: tree.Join, start: int, stop: float) -> Enclosure:
 
 @remembered
 def extremes(node: tree.Periodic) -> tuple[Number, Number]:
-    """The least and the largest value of a period: floats find candidates and balls decide."""
+    """Return the least and the largest value of a period: floats find candidates and balls decide."""
     times = np.arange(1.0, node.period + 1)
     values, errors = filtered(node.body, times)
     if not np.isfinite(errors).all():
@@ -364,7 +364,7 @@ def resolved(
     stop: float = math.inf,
     ahead: Callable[[Schedule, Schedule], int | None] = lambda _left, _right: None,
 ) -> Schedule:
-    """The expression that a schedule is on a stretch: joins past, the side of a maximum or of abs(u) chosen.
+    """Return the expression of a schedule on a stretch: joins past, the side of a maximum or of abs(u) chosen.
 
     What runs from t = 1 on (sums, products, periods) stays whole. `ahead` tells 1 or 0 where its first argument
     is nowhere below the second, -1 where it is nowhere above it, None where that is open: then both stay.
@@ -425,7 +425,7 @@ def factors(schedule: Schedule, start: int = 1, stop: float = math.inf) -> dict[
 
 
 def collected(schedule: Schedule, start: int = 1, stop: float = math.inf) -> Schedule:
-    """The same sequence on a stretch with equal factors merged."""
+    """Return the same sequence on a stretch with equal factors merged."""
     result: Schedule = tree.Constant(Fraction(1))
     for base, exponent in factors(schedule, start, stop).items():
         result = result * (base ** tree.Constant(exponent))

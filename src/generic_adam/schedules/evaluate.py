@@ -95,7 +95,7 @@ def joined(
 
 
 def in_period(node: tree.Periodic, t: Any) -> Any:
-    """The step of the first period that t repeats."""
+    """Return the step of the first period that t repeats."""
     return (t - 1) % node.period + 1
 
 
@@ -149,7 +149,7 @@ def _opaque_block(node: tree.Opaque, times: FloatArray) -> Values:
 
 
 def called_on_block(node: tree.Opaque, times: FloatArray) -> FloatArray | None:
-    """The function applied to the whole block, or None where it is not a function of arrays."""
+    """Return the function applied to the whole block, or None where it is not a function of arrays."""
     try:
         block = np.asarray(node.function(times.copy()), dtype=np.float64)
     except Undecided:
@@ -234,7 +234,7 @@ class RunningQuantity:
         self._last: tuple[int, FloatArray] = (-1, np.empty(0))
 
     def block_values(self, index: int) -> FloatArray:
-        """The values on t = index * block + 1, ..., (index + 1) * block."""
+        """Return the values on t = index * block + 1, ..., (index + 1) * block."""
         held = self._last
         if held[0] == index:
             return held[1]
@@ -250,12 +250,12 @@ class RunningQuantity:
                 return values
 
     def scalar(self, t: float) -> float:
-        """The value at one whole t."""
+        """Return the value at one whole t."""
         index, offset = divmod(self._whole(t) - 1, self.block)
         return float(self.block_values(index)[offset])
 
     def evaluate(self, times: FloatArray) -> FloatArray:
-        """The values at an array of whole t."""
+        """Return the values at an array of whole t."""
         if times.size == 0:
             return times.copy()
         if not bool(np.all(times == np.floor(times))):
@@ -281,7 +281,7 @@ class RunningQuantity:
 
 
 def _running(state: float, terms: FloatArray) -> tuple[FloatArray, float]:
-    """The sums state + terms[0] + ... + terms[i], each accurate to a few ulp, and the last of them."""
+    """Return the sums state + terms[0] + ... + terms[i], each accurate to a few ulp, and the last of them."""
     rows = terms.reshape(-1, _ROW) if terms.size % _ROW == 0 else terms[None]
     starts = np.cumsum([state, *rows.sum(axis=1)])  # NumPy adds a row up in pairs, as good as exactly
     return (starts[:-1, None] + np.cumsum(rows, axis=1)).ravel(), float(starts[-1])

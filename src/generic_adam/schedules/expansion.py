@@ -132,7 +132,7 @@ class Rest:
     bound: Number = INFINITY
 
     def times(self, scale: Scale, size: Number, little: bool = False) -> Rest:
-        """The product with something of that order and size."""
+        """Return the product with something of that order and size."""
         bound = self.bound if self.bound is INFINITY else ball(self.bound * size).upper()
         return Rest(self.scale * scale, self.little or little, bound)
 
@@ -164,7 +164,7 @@ class Expansion:
 
 
 def constant(c: Range) -> Expansion:
-    """The expansion of a number."""
+    """Return the expansion of a number."""
     return Expansion(() if c.is_zero else ((UNIT, c),))
 
 
@@ -176,7 +176,7 @@ class Calculus:
         self.key = ("expansion", start, count)
 
     def expand(self, node: Schedule) -> Expansion:
-        """The expansion of a schedule, kept with the node."""
+        """Return the expansion of a schedule, kept with the node."""
         found = node.known_facts.get(self.key)
         if found is None:
             try:
@@ -189,7 +189,7 @@ class Calculus:
         raise Unclear
 
     def highest(self, scale: Scale) -> arb:
-        """The supremum of a scale that does not tend to infinity over t >= start: its value there."""
+        """Return the supremum of a scale that does not tend to infinity over t >= start: its value there."""
         if scale.trend == 0:
             return arb(1)
         if self.start is None or self.start < EARLIEST:
@@ -247,20 +247,20 @@ class Calculus:
         return Expansion(tuple(kept), self.together(left))
 
     def add(self, a: Expansion, b: Expansion) -> Expansion:
-        """a + b."""
+        """Add a and b."""
         return self.collected([*a.terms, *b.terms], a.rests + b.rests)
 
     def subtract(self, a: Expansion, b: Expansion) -> Expansion:
-        """a - b."""
+        """Subtract b from a."""
         return self.add(a, -b)
 
     def magnitude(self, a: Expansion) -> Rest:
-        """The order of a, with a bound on abs(a)."""
+        """Return the order of a, with a bound on abs(a)."""
         parts = [Rest(scale, False, c.size) for scale, c in a.terms]
         return self.together(parts + a.rests) or Rest(UNIT, False, arb(0))
 
     def multiply(self, a: Expansion, b: Expansion) -> Expansion:
-        """a b."""
+        """Multiply a and b."""
         if a.is_zero or b.is_zero:
             return Expansion(())
         rests: list[Rest] = []
@@ -383,7 +383,7 @@ class Calculus:
         return self.subtract(cosine.scaled(middle.image("cos")), sine.scaled(middle.image("sin")))
 
     def sign(self, a: Expansion) -> int:
-        """The sign of a eventually, or for every t >= start; 0 for the sequence 0."""
+        """Return the sign of a eventually, or for every t >= start; 0 for the sequence 0."""
         if a.is_zero:
             return 0
         _, c, d = self.lead(a)
@@ -558,7 +558,7 @@ expansion_of.update(
 
 
 def _order(node: Schedule) -> Growth | None:
-    """The growth of the leading term; where its sign is open, of an upper bound."""
+    """Return the growth of the leading term; where its sign is open, of an upper bound."""
     known: Growth | None = None
     with Precision(), suppress(ScheduleError):
         for count in _COUNTS:
@@ -578,7 +578,7 @@ order_of.update(dict.fromkeys(NODES, _order))
 
 
 def tail_sign(schedule: Schedule, start: int) -> int | None:
-    """The sign of u_t for every t >= start, proved by an expansion; None where it proves nothing."""
+    """Return the sign of u_t for every t >= start, proved by an expansion; None where it proves nothing."""
     if start >= EARLIEST:
         with Precision(), suppress(ScheduleError):
             for count in _COUNTS:

@@ -47,7 +47,7 @@ class GeometricBase:
 
     @classmethod
     def from_rational(cls, value: Fraction) -> GeometricBase:
-        """The base equal to a positive rational number."""
+        """Return the base equal to a positive rational number."""
         return cls(NOTHING, _coprime({value.numerator: fmpq(1), value.denominator: fmpq(-1)}))
 
     def __mul__(self, other: GeometricBase) -> GeometricBase:
@@ -176,7 +176,7 @@ class Scale:
         return 0
 
     def text(self, variable: str) -> str:
-        """The scale in words people read, such as "T^(-1/2) log T"."""
+        """Return the scale in words people read, such as "T^(-1/2) log T"."""
         parts: list[str] = []
         if self.rho.sign_of_log:
             rate = self.rho.log
@@ -312,7 +312,7 @@ class Growth:
             return Growth(self.coefficient ** number(exponent), self.scale**exponent)
 
     def partial_sums(self) -> Growth | None:
-        """The growth of sum_{t<=T} u_t for u > 0; None where it is off the scale."""
+        """Return the growth of sum_{t<=T} u_t for u > 0; None where it is off the scale."""
         if self.sign <= 0:
             return None
         direction = self.rho.sign_of_log
@@ -344,7 +344,7 @@ class Growth:
         return self.loglog >= -1
 
     def largest(self, other: Growth) -> Growth:
-        """The growth of max(u, v) for u, v > 0."""
+        """Return the growth of max(u, v) for u, v > 0."""
         order = self.compared_with(other)
         if order == 0:
             return Growth(self.coefficient.largest(other.coefficient), self.scale)

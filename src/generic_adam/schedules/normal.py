@@ -23,7 +23,7 @@ ZERO, ONE = tree.Constant(Fraction(0)), tree.Constant(Fraction(1))
 
 @remembered
 def as_linear(node: Schedule) -> tuple[Fraction, Fraction] | None:
-    """(a, b) where the expression is a t + b with exact a and b, else None."""
+    """Return (a, b) where the expression is a t + b with exact a and b, else None."""
     match node:
         case tree.Constant(value):
             return Fraction(0), value
@@ -89,7 +89,7 @@ def _positive(node: Schedule) -> bool:
 
 
 def _has_values(node: Schedule) -> bool:
-    """Return whether u_t is a number for every t >= 1, by a look at its form: what is folded away must be one."""
+    """Return whether u_t is a number for every t >= 1, by a look at its form; asked before a part is folded away."""
     match node:
         case tree.Divide(top, bottom):
             return _has_values(top) and _positive(bottom)
@@ -152,7 +152,7 @@ def as_power_of_t(schedule: Schedule) -> tuple[Fraction, Fraction] | None:
 
 
 def linear(slope: Fraction, offset: Fraction) -> Schedule:
-    """The normal form of a t + b."""
+    """Return the normal form of a t + b."""
     if slope == 0:
         return tree.Constant(offset)
     if slope < 0 and offset != 0:
@@ -173,7 +173,7 @@ def _times_t(slope: Fraction) -> Schedule:
 
 
 def _linear_or(node: Schedule, other: Schedule | None = None) -> Schedule:
-    """The normal form of a node that is a t + b; any other is `other`, or the node itself."""
+    """Return the normal form of a node that is a t + b; any other is `other`, or the node itself."""
     line = as_linear(node)
     return linear(*line) if line is not None else other or node
 
@@ -226,7 +226,7 @@ def _power(base: Schedule, exponent: Schedule) -> Schedule:
 
 
 def _defined(node: Schedule) -> Schedule:
-    """A node that is a number: what overflows or is not real is an error now, not at step 1."""
+    """Return a node whose constant value exists: an overflow is an error now, not at step 1."""
     if all(part.is_constant for part in node.children):
         node(1)
     return node

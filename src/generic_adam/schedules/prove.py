@@ -127,7 +127,7 @@ def _on_stretch(schedule: Schedule, piece: Schedule, claim: Inequality, start: i
 
 
 def _ends(schedule: Schedule, start: int, stop: float) -> list[int]:
-    """The last steps of the beginnings of a stretch that are walked."""
+    """Return the last steps of the beginnings of a stretch that are walked."""
     length = stop - start + 1
     if length <= _LONGEST_WALK:
         return [*(start + size - 1 for size in BEGINNINGS if size < length), int(stop)]
@@ -160,7 +160,7 @@ def _search_later(piece: Schedule, claim: Inequality, checked: int, stop: float)
 
 
 def blocks(first: int, last: int) -> Iterator[tuple[int, FloatArray]]:
-    """The steps first..last in blocks: the first t and the array of t."""
+    """Return the steps first..last in blocks: the first t and the array of t."""
     for begin in range(first, last + 1, BLOCK):
         end = min(begin + BLOCK, last + 1)
         charge(Work.WALKED, end - begin, begin)
@@ -178,7 +178,7 @@ def _is_violated(schedule: Schedule, claim: Inequality, t: int) -> bool | None:
 
 
 def first_violation(schedule: Schedule, claim: Inequality, first: int, last: int) -> int | None:
-    """The first t of first..last (t >= 2 for a claim about steps) that refutes a claim, or None; proved."""
+    """Return the first t of first..last (t >= 2 for a claim about steps) that refutes a claim, or None; proved."""
     for begin, times in blocks(first, last):
         if claim is Inequality.FALLING:
             values, errors = filtered(schedule, np.concatenate([[float(begin - 1)], times]))

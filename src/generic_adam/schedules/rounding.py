@@ -125,7 +125,7 @@ def _error_of_power(result: Any, left: Pair, right: Pair) -> Any:
 
 
 def _error_of_extreme(result: Any, left: Pair, right: Pair) -> Any:
-    """That of the side which is taken, where the other one is too far away to be it; else the larger."""
+    """Return the error of the larger side where the other one is too far away; else the larger error."""
     (a, da), (b, db) = left, right
     apart = np.abs(a - b) > (1 + 4 * ULP) * (da + db)
     own = np.where(result == a, np.asarray(da, np.float64), np.asarray(db, np.float64))
@@ -174,7 +174,7 @@ def _opaque(node: tree.Opaque, times: FloatArray) -> Pair:
 
 
 def _worst_relative_error(node: Schedule, part: Schedule, last: float) -> float:
-    """The largest relative error of a part over t = 1, ..., last: what a running sum of it can be off."""
+    """Return the largest relative error of a part over t = 1, ..., last, which bounds that of its running sum."""
 
     def within(first: int, end: int) -> float:
         values, errors = filtered(part, np.arange(first, end, dtype=np.float64))
@@ -192,7 +192,7 @@ def _worst_relative_error(node: Schedule, part: Schedule, last: float) -> float:
 
 
 def _running(node: Schedule, part: Schedule, times: FloatArray) -> Pair:
-    """A share w_t/W_t or 1 - prod (1 - m_i): a relative error of the w or m is at most doubled in it."""
+    """Return w_t/W_t or 1 - prod (1 - m_i): a relative error of the w or m is at most doubled."""
     if times.max() > _FARTHEST_SUM:
         return np.nan, np.inf
     result = node.block(times)

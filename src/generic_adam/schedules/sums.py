@@ -59,7 +59,7 @@ class QuadratureError(ArithmeticError):
 
 
 def whole_steps(steps: float, name: str = "horizon") -> int:
-    """A number of steps as an int; people also write 1e6.
+    """Return a number of steps as an int; 1e6 is one too.
 
     Raises:
         SumError: it is no whole number from 1 to 10^15.
@@ -71,7 +71,7 @@ def whole_steps(steps: float, name: str = "horizon") -> int:
 
 
 def partial_sum(schedule: Schedule, steps: int) -> float:
-    """The sum of u_t over t = 1..T, T up to 10^15 where the tail is monotone by its form, up to 10^8 for all others.
+    """Return the sum of u_t over t = 1..T: to 10^15 where the tail is monotone by its form, to 10^8 elsewhere.
 
     Infinite where it is too large for a double; the relative error is below 1e-9 if no terms cancel.
 
@@ -168,7 +168,7 @@ def panel_integrals(u: Schedule, lower: FloatArray, upper: FloatArray) -> FloatA
 
 
 def _midpoint_sums(u: Schedule, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The sums over panels by the formula, and the sizes of the first term that it leaves out.
+    """Return the sums over panels by the formula, and the sizes of the first term left out.
 
     The correction is 1/24 of the change of the slope, the term left out 7/5760 of the third derivatives, each by
     differences over half a step: exact to about 1e-16 of the value.

@@ -29,7 +29,7 @@ t = tree.Time()
 
 
 def as_schedule(value: object) -> Schedule:
-    """A schedule from a number, a text (see `parse`), a schedule (as it is) or a callable of t (opaque)."""
+    """Return a schedule from a number, a text (see `parse`), a schedule (as it is) or a callable of t (opaque)."""
     return parse(value) if isinstance(value, str) else operand(value)
 
 
@@ -39,27 +39,27 @@ def function(name: str, argument: object) -> Schedule:
 
 
 def sqrt(argument: object) -> Schedule:
-    """The square root of a schedule."""
+    """Return the square root of a schedule."""
     return function("sqrt", argument)
 
 
 def log(argument: object) -> Schedule:
-    """The natural logarithm of a schedule."""
+    """Return the natural logarithm of a schedule."""
     return function("log", argument)
 
 
 def exp(argument: object) -> Schedule:
-    """The exponential of a schedule."""
+    """Return the exponential of a schedule."""
     return function("exp", argument)
 
 
 def maximum(first: object, *others: object) -> Schedule:
-    """The largest of several schedules at each t."""
+    """Return the largest of several schedules at each t."""
     return reduce(normal_form[tree.Maximum], map(as_schedule, (first, *others)))
 
 
 def minimum(first: object, *others: object) -> Schedule:
-    """The smallest of several schedules at each t."""
+    """Return the smallest of several schedules at each t."""
     return reduce(normal_form[tree.Minimum], map(as_schedule, (first, *others)))
 
 
@@ -74,7 +74,7 @@ def join(before: object, threshold: int, after: object) -> Schedule:
 
 
 def periodic(body: object, period: int) -> Schedule:
-    """The first `period` values again and again: u_t = body_s with s = 1 + (t - 1) mod period."""
+    """Return the first `period` values again and again: u_t = body_s with s = 1 + (t - 1) mod period."""
     return normal_form[tree.Periodic](as_schedule(body), _whole(period, "a period"))
 
 
@@ -85,7 +85,7 @@ def _whole(value: int, what: str) -> int:
 
 
 def bounded(argument: object, low: float, high: float) -> Schedule:
-    """A schedule of which it is known that low <= u_t <= high for every t."""
+    """Return a schedule of which it is known that low <= u_t <= high for every t."""
     return normal_form[tree.Bounded](as_schedule(argument), float(low), float(high))
 
 
@@ -145,13 +145,13 @@ _TINY = Fraction(1, 10**300)
 
 
 def _bracketed(node: Schedule, binding: int) -> str:
-    """The text of a part, in parentheses where it binds less tightly than its place asks for."""
+    """Return the text of a part, in parentheses where it binds less tightly than its place asks for."""
     text, own = text_of[type(node)](node)
     return text if own >= binding else f"({text})"
 
 
 def _number(value: Fraction) -> tuple[str, int]:
-    """A number as text: the decimal that it is, else a quotient; each literal within the range of floats."""
+    """Return a number as text: the decimal that it is, else a quotient; each literal within the range of floats."""
     text = repr(float(value)).removesuffix(".0")
     if Fraction(text) == value:
         return text, _SIGN if value < 0 else _ATOM
@@ -167,7 +167,7 @@ def _number(value: Fraction) -> tuple[str, int]:
 
 
 def _shifted(integer: int, places: int) -> str:
-    """The decimal integer / 10^places."""
+    """Return the decimal integer / 10^places."""
     digits = str(abs(integer)).rjust(places + 1, "0")
     whole, decimals = digits[: len(digits) - places], digits[len(digits) - places :].rstrip("0")
     return ("-" if integer < 0 else "") + whole + (f".{decimals}" if decimals else "")
@@ -211,7 +211,7 @@ text_of.update(
 
 
 def parse(text: str) -> Schedule:
-    """The schedule that a text describes.
+    """Return the schedule that a text describes.
 
     Numbers, `t`, `pi`, `+ - * / ^ **`, parentheses, `sqrt log exp abs sin cos expm1 log1p min max clip`,
     `theta_from_weights(w)`, `bias_correction(theta)`, `periodic(u, n)`, `bounded(u, low, high)` and

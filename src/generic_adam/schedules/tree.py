@@ -76,7 +76,7 @@ class cached_attribute(Generic[Value]):  # noqa: N801  (it stands where `propert
 
 
 def remembered(find: Rule) -> Rule:
-    """A function of a node (and of plain values) whose answers are kept with the node."""
+    """Keep the answers of a function of a node (and of plain values) with the node."""
 
     @functools.wraps(find)
     def answer(node: Schedule, *others: Any) -> Any:
@@ -154,7 +154,7 @@ class Schedule:
     depth: int
 
     def __new__(cls, *values: Any, **named: Any) -> Self:
-        """A node over others, not too deep for what goes down the tree."""
+        """Make a node over others, not too deep for recursion."""
         node = super().__new__(cls)
         inside = [value.depth for value in (*values, *named.values()) if isinstance(value, Schedule)]
         depth = node.__dict__["depth"] = 1 + max(inside, default=0)
@@ -176,7 +176,7 @@ class Schedule:
             raise ScheduleError(f"{self} is not defined at t = {t}: {error}") from error
 
     def values(self, start: int, stop: int) -> FloatArray:
-        """u_t for t = start, ..., stop - 1 as float64; without a value it is what floats say: nan, inf, min(1, inf)."""
+        """Return u_start..u_stop-1 as float64; where u_t is undefined, what floats say: nan, inf, min(1, inf)."""
         if not 1 <= start <= stop <= start + MOST_VALUES or start % 1 or stop % 1:
             said = "values(start, stop) needs 1 <= start <= stop, whole numbers at most 10^9 apart"
             raise ScheduleError(f"{said}, got start = {shown(start)}, stop = {shown(stop)}")
@@ -195,7 +195,7 @@ class Schedule:
             return np.array(np.broadcast_to(self.block(array), array.shape), dtype=np.float64)
 
     def block(self, times: FloatArray) -> FloatArray | np.float64 | float:
-        """The values at an array of t as the nodes compute them; `values` and `at` are the front doors."""
+        """Return the values at an array of t as the nodes compute them; `values` and `at` are the front doors."""
         return block_of[type(self)](self, times)
 
     @cached_attribute
@@ -205,7 +205,7 @@ class Schedule:
 
     @cached_attribute
     def growth(self) -> Growth | None:
-        """The order of u_t as t tends to infinity, or None where it is not known."""
+        """Return the order of u_t as t tends to infinity, or None where it is not known."""
         growth = self.order
         if growth is None or not (growth.sign or growth.is_zero):
             return None
@@ -218,7 +218,7 @@ class Schedule:
 
     @cached_attribute
     def complement(self) -> Schedule:
-        """1 - u, made once: theta carries its complement and what is known of it."""
+        """Return the schedule 1 - u. It is cached, so facts proved about it are kept."""
         return complement_of[type(self)](self)
 
     @property
@@ -228,7 +228,7 @@ class Schedule:
 
     @cached_attribute
     def constant_value(self) -> float | None:
-        """The number that u_t is for every t, as near as a float is, or None."""
+        """Return the number that u_t is for every t, as near as a float is, or None."""
         parts = self.children
         if not self.pointwise or not parts or not all(part.is_constant for part in parts):
             return None
@@ -236,12 +236,12 @@ class Schedule:
 
     @cached_attribute
     def children(self) -> tuple[Schedule, ...]:
-        """The sub-expressions, in the order of the text."""
+        """Return the sub-expressions, in the order of the text."""
         return tuple(value for value in self.field_values if isinstance(value, Schedule))
 
     @cached_attribute
     def joins(self) -> tuple[int, ...]:
-        """The thresholds of all joins inside, in order."""
+        """Return the thresholds of all joins inside, in order."""
         here = (self.threshold,) if isinstance(self, Join) else ()
         return tuple(sorted({*here, *(cut for child in self.children for cut in child.joins)}))
 
@@ -552,7 +552,7 @@ NODES: tuple[type[Schedule], ...] = tuple(
 
 
 def exact(value: Real | float) -> Fraction:
-    """The rational number that a person means by a float: the shortest decimal that prints as it."""
+    """Return the rational number meant by a float: the shortest decimal that prints as it."""
     if type(value) is int or type(value) is Fraction:
         return Fraction(value)
     if isinstance(value, Rational):  # numpy.int64, say, whose parts python-flint would not take
@@ -564,7 +564,7 @@ def exact(value: Real | float) -> Fraction:
 
 
 def operand(value: object) -> Schedule:
-    """A schedule from a schedule (as it is), a number, or a callable of t (opaque)."""
+    """Return a schedule from a schedule (as it is), a number, or a callable of t (opaque)."""
     if isinstance(value, Schedule):
         return value
     if type(value) is int or (isinstance(value, Real) and value is not True and value is not False):
@@ -576,7 +576,7 @@ def operand(value: object) -> Schedule:
 
 
 def walk(schedule: Schedule) -> Iterator[Schedule]:
-    """The schedule and every expression inside it, outermost first."""
+    """Return the schedule and every expression inside it, outermost first."""
     pending = [schedule]
     while pending:
         node = pending.pop()
@@ -590,7 +590,7 @@ def contains(schedule: Schedule, *nodes: type[Schedule]) -> bool:
 
 
 def rebuild(node: Schedule, change: Callable[[Schedule], Schedule]) -> Schedule:
-    """The node over changed children, in normal form; the node itself where none of them changes."""
+    """Return the node over changed children, in normal form; the node itself where none of them changes."""
     changed = [change(child) for child in node.children]
     if all(new is old for new, old in zip(changed, node.children, strict=True)):
         return node
@@ -600,7 +600,7 @@ def rebuild(node: Schedule, change: Callable[[Schedule], Schedule]) -> Schedule:
 
 
 def substitute(schedule: Schedule, replacements: dict[Schedule, Schedule]) -> Schedule:
-    """The schedule with sub-expressions replaced, outermost first."""
+    """Return the schedule with sub-expressions replaced, outermost first."""
 
     def change(node: Schedule) -> Schedule:
         return replacements[node] if node in replacements else rebuild(node, change)
