@@ -223,3 +223,18 @@ def test_simulated_matrices_stay_below_the_bound():
         unit, gap = 6 * b * G, math.log1p(float((start**2).sum()))
         bound = math.sqrt(found.norm * unit * (found.gap * gap + found.drift * 2 * 6 * b**2))
         assert total / alpha.sum() <= bound
+
+
+def test_what_symmetric_noise_brings_is_told_apart():
+    facts = {"weights_bound": 1, "noise": "symmetric", "update_rms": 2}
+    t5 = certify_algorithm(recipe("t5").algorithm, setting=Setting(**facts))
+    assert (t5.long_run, t5.plainly.long_run) == (Answer.GUARANTEED, Answer.UNKNOWN)
+    palm = certify_algorithm(recipe("palm").algorithm, setting=Setting(gradient_norm=1, **facts))
+    assert palm.plainly.long_run is Answer.GUARANTEED
+
+
+def test_groups_with_rates_of_their_own_have_no_numbers_together():
+    x = replace(recipe("palm").algorithm, clipping=None)
+    other = replace(x, method=replace(x.method, alpha=x.method.alpha * 2), groups=(1,))
+    run = certify_algorithm(replace(x, others=(other,)), 10_000, setting=Setting(weights_bound=1)).horizon
+    assert run.outside

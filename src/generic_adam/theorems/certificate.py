@@ -157,7 +157,9 @@ class Certificate(Part):
         """The certificate without what symmetric noise adds to it; itself, where that adds nothing."""
         if self.setting.noise is None or self.asked is not None:
             return self
-        given = {one.name for one in THEOREMS if "noise" in one.takes}
+        without = replace(self.setting, noise=None).completed()
+        lacks = Reason("missing", "noise")
+        given = {one.name for one in THEOREMS if lacks in one.outside(self.algorithm, without)}
         asked = [tuple(one for one in part.findings if one.theorem not in given) for part in (self, *self.parts)]
         parts = (replace(part, findings=found) for part, found in zip(self.parts, asked[1:], strict=True))
         found = replace(self, findings=asked[0], parts=tuple(parts))
