@@ -70,7 +70,7 @@ def verify(
     if as_json:
         print_json(found.to_dict())
     else:
-        say(str(found))
+        say(*str(found).splitlines())
     if found.agrees is not True:
         raise typer.Exit(Exit.NOT if found.agrees is False else Exit.UNKNOWN)
 

@@ -283,7 +283,9 @@ def groups_say(rule: Rule, trace: Trace) -> Iterator[Departure]:
             with np.errstate(all="ignore"):
                 factor = said[at] / own[at]
                 one_factor = np.allclose(said, own * factor, rtol=1e-6, atol=0)
-            if not one_factor:
+            # The same part of a warm-up, of which the rate that it rises to tells: it is another warm-up.
+            top = trace.settings.get("initial_lr", np.full_like(own, np.nan))[0]
+            if not one_factor or (np.ptp(own) > 0 and np.allclose(top, own.max(), rtol=1e-6)):
                 category, named = "schedule", _clock_said(said, own)
                 text = text if named is None else f"{named} ({text})"
         concerned = frozenset(np.flatnonzero(other.any(axis=0)).tolist())
@@ -306,7 +308,7 @@ def clocks(rates: Floats, skipped: npt.NDArray[np.bool_] | None = None) -> Itera
             np.interp(t, np.maximum(np.cumsum(~skipped) - 1, 0), rates),
         )
     for times in (2, 3, 4, 5, 6, 7, 8, 10, 16, 32):
-        for ahead in (0, times - 1):  # a count from 0, or from 1
+        for ahead in (0, times - 1, times):  # a count from 0, or from 1, or moved before the step
             at = times * t + ahead  # past what was claimed nothing is known: a fast clock is judged where it is
             yield f"the schedule runs {times} times too fast", np.where(at <= last, rates[np.minimum(at, last)], np.nan)
         yield f"the schedule moves once in {times} steps", rates[t // times]

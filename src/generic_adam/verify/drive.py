@@ -226,7 +226,7 @@ def _envelope(t: int, random: np.random.Generator) -> float:
 
 # Driving.
 
-_SETTINGS = ("lr", "eps", "weight_decay", "momentum", "alpha", "momentum_decay", "dampening", "lr_decay",
+_SETTINGS = ("lr", "initial_lr", "eps", "weight_decay", "momentum", "alpha", "momentum_decay", "dampening", "lr_decay",
              "initial_accumulator_value")  # fmt: skip
 _FLAGS = ("amsgrad", "nesterov", "maximize", "centered", "bias_correction", "decoupled_weight_decay")
 
@@ -288,6 +288,7 @@ class Driver:
                 with told_as(OptimizerError, f"step {t + 1} raised"), self._hooked(settings):
                     exact.append(self._step(t))
                 weights.append(self._weights())
+        self.calls = max(self.calls, self._counted())
         names = {name for one in settings for name in one}
         blank = np.full(len(self.names), np.nan)
         return Trace(
@@ -399,6 +400,15 @@ class Driver:
             renewed = after if isinstance(after, Mapping) else dict(getattr(self.subject.source, "named", ()))
             self.subject.named = [(name, renewed.get(name, one)) for name, one in self.subject.named]
         return np.array(exact)
+
+    def _counted(self) -> int:
+        """The steps that the state counts for each gradient that came, where that is one number above 1."""
+        state = getattr(self.subject.optimizer, "state", None)
+        own = [state.get(one, {}) if isinstance(state, Mapping) else {} for _, one in self.subject.named]
+        came = (self.present & ~self.overflow[:, None]).sum(axis=0)
+        steps = [_number(one.get("step")) if isinstance(one, Mapping) else np.nan for one in own]
+        ratio = {step / most for step, most in zip(steps, came, strict=True) if most and not np.isnan(step)}
+        return int(ratio.pop()) if len(ratio) == 1 and min(ratio) in range(2, 100) else 0
 
     def _state_dtypes(self) -> tuple[frozenset[str], ...]:
         state = getattr(self.subject.optimizer, "state", None)

@@ -154,7 +154,11 @@ def _found(
         step = np.abs(run.predicted - trace.weights[:-1])[since, there]
         off = np.abs(run.seen - run.predicted)[since, there]
         size = float(np.nanmedian(np.where(step > 1e-30, off / step, 1.0)))
-    names = tuple(trace.names[p] for p in np.unique(trace.owner[differs.any(axis=0)]))
+    places = np.unique(trace.owner[differs.any(axis=0)])
+    if change.category == "state precision" and change.rule.state_dtype:  # seen in the state of others too
+        same = [p for p in range(len(trace.names)) if _kinds(trace, p) == {change.rule.state_dtype}]
+        places = np.union1d(places, np.array(same, dtype=np.int64))
+    names = tuple(trace.names[p] for p in places)
     loaded = trace.resumed is not None and 0 <= since - trace.resumed <= 1  # a schedule's first value may be the same
     category, said = change.category, change.said
     if loaded and category != "resume":

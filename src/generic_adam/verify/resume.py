@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from generic_adam.errors import OptimizerError, told_as
+from generic_adam.errors import OptimizerError
 from generic_adam.extras import from_extra
 from generic_adam.verify.drive import Subject
 
@@ -117,8 +117,12 @@ def of_checkpoint(subject: Subject, path: Path) -> Iterator[tuple[str, str]]:
         subject: a fresh optimizer, which the state is loaded into.
         path: a file of `torch.save`: an optimizer's state dict, or a mapping that holds one.
     """
-    with told_as(OptimizerError, f"{path} cannot be read:"):
+    try:
         found = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError as error:
+        raise OptimizerError(f"{path}: no such file") from error
+    except Exception as error:  # truncated files raise whatever the reader of that part raises
+        raise OptimizerError(f"{path}: expected a checkpoint of torch.save; the file is cut off or another") from error
     state = _inside(found, "param_groups", "state")
     if state is None:
         raise OptimizerError(f"{path} holds no optimizer's state; expected a mapping with param_groups and state")
