@@ -76,7 +76,7 @@ def verify(
 
 
 def _number_or_text(given: str | None) -> Any:
-    """A number, or a text of the library's own grammar: nothing that is typed is run."""
+    """Read a number, or a text of the library's own grammar: nothing that is typed is run."""
     try:
         return None if given is None else float(given)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What is believed of an optimizer: a mapping of few keys, a name or an Algorithm, and the Rule that it stands for."""
+"""A claim about an optimizer (a mapping of few keys, a name, an Algorithm or its own class), and the Rule of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMES = {one.lower(): one for one in ("Adam", "AdamW", "AMSGrad", "NAdam", "NAd
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What an optimizer is believed to be.
+    """An optimizer as its owner believes it to be.
 
     Attributes:
         algorithm: Adam, AdamW, AMSGrad, NAdam, NAdamW, RMSprop, Adagrad or SGD.
@@ -101,7 +101,7 @@ class Claim:
         return f"{_NAMES[self.algorithm.lower()]}({', '.join(given)})"
 
     def rule(self, trace: Trace) -> Rule:
-        """The claim as numbers for each step and parameter of a trace."""
+        """Return the claim as numbers for each step and parameter of a trace."""
         if self.sequences is not None:
             return _rule_of_algorithm(self.sequences, trace)
         for name, options in self.per.items():
@@ -188,7 +188,7 @@ def _known(settings: Mapping[str, Any], where: str = "claim") -> dict[str, Any]:
 
 
 def _at(value: Any, step: int, name: str) -> float:
-    """The number that is claimed for a step."""
+    """Return the number that is claimed for a step."""
     try:
         value = parse(value) if isinstance(value, str) else value
         found: Any = value(step) if callable(value) else value
@@ -201,7 +201,7 @@ def _at(value: Any, step: int, name: str) -> float:
 
 
 def _rule_of_algorithm(whole: Algorithm, trace: Trace) -> Rule:
-    """An Algorithm's sequences, by group; the switches are those of its first part."""
+    """Return an Algorithm's sequences, by group; the switches are those of its first part."""
     if whole.outside or whole.scaled or whole.factored or whole.power != Fraction(1, 2):
         switches = {"steps scaled by the parameters": whole.scaled, "factored second moments": whole.factored}
         reasons = (*whole.outside, *(name for name, is_so in switches.items() if is_so))
@@ -311,7 +311,7 @@ def with_settings(name: str, trace: Trace) -> Rule:
 
 
 def _narrowest(trace: Trace) -> str | None:
-    """The state's own format: without a claim it is as said."""
+    """Return the state's own format: without a claim it is as said."""
     seen = set().union(*trace.state_dtypes) if trace.state_dtypes else set()
     return next((one for one in ("bfloat16", "float16") if one in seen), None)
 

@@ -92,7 +92,7 @@ def _compared(given: Any, scheduler: Any, claim: Any) -> Verification:
 
 
 def _identified(trace: Trace) -> tuple[str, ...]:
-    """The known algorithms that every step agrees with; else the nearest one with what it does otherwise, if known."""
+    """Return the known algorithms that every step agrees with; else the nearest with what it does otherwise, if known."""
     scored = [(title, rule, int(replay(rule, trace).differs.sum())) for title, rule in candidates(trace)]
     same = tuple(title for title, _, left in scored if not left)
     if same or not scored:
@@ -108,7 +108,7 @@ def _identified(trace: Trace) -> tuple[str, ...]:
 def _loaded(
     again: Callable[[], Subject], rule: Callable[[Trace], Rule], claim: Claim | None
 ) -> tuple[tuple[Difference, ...], tuple[str, ...], tuple[str, ...]]:
-    """An optimizer that agrees, saved and loaded in each format: differences, what was looked at and what was not."""
+    """Save and load an optimizer that agrees, in each format: differences, what was looked at and what was not."""
     done, failed = [], []
     for name, carry in formats():
         try:
@@ -136,7 +136,7 @@ def _differences(rule: Rule, trace: Trace) -> tuple[Difference, ...]:
 
 
 def _made(given: Any, scheduler: Any) -> Subject:
-    """What is driven: a copy of what was handed over, or what the function makes."""
+    """Return a copy of what was handed over, or what the function makes."""
     if not is_function(given):
         return copied(given, scheduler)
     with told_as(OptimizerError, "make() raised"):
@@ -151,7 +151,7 @@ def _made(given: Any, scheduler: Any) -> Subject:
 
 
 def _driven(subject: Subject, again: Callable[[], Subject], claim: Claim) -> Trace:
-    """The steps that it takes; a second time from its own weights where it keeps copies of them."""
+    """Drive it; a second time from its own weights where it keeps copies of them."""
     horizon, micro = max(claim.horizon, 40), claim.accumulate if subject.step or subject.apply else 1
     at = horizon - 20 if subject.resume is not None else None
     looped = subject.step is not None
@@ -173,7 +173,7 @@ def _driven(subject: Subject, again: Callable[[], Subject], claim: Claim) -> Tra
 
 
 def _undone(trace: Trace, subject: Subject) -> bool:
-    """Whether the first step put back weights that were written before it."""
+    """Return whether the first step put back weights that were written before it."""
     jump = np.abs(trace.weights[1] - trace.weights[0])
     return bool(subject.apply is None and jump.size and np.median(jump) > 0.05)
 

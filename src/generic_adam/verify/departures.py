@@ -151,7 +151,7 @@ _SEQUENCES: dict[str, tuple[str, str, tuple[float, ...]]] = {
     "decay": ("weight decay", "weight decay", _DECAYS),
     "momentum": ("momentum", "momentum", (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)),
 }
-"""What each sequence is called, its category, and the numbers that people type there."""
+"""The label of each sequence, its category, and the numbers that people type there."""
 _USED = {
     "sgd": ("lr", "decay", "momentum"),
     "rmsprop": ("lr", "beta2", "eps", "decay", "momentum"),
@@ -218,7 +218,7 @@ def choices(rule: Rule) -> Iterator[Departure]:
 
 
 def _concerns(rule: Rule, changes: dict[str, object]) -> bool:
-    """Whether the rule has that part at all."""
+    """Return whether the rule has that part at all."""
     has = {
         "correction": rule.family in {"adam", "nadam"},
         "clip_how": rule.clip_norm is not None,
@@ -324,7 +324,7 @@ def _clock_said(said: Floats, own: Floats) -> str | None:
 
 
 def claimed(values: Floats) -> str:
-    """The claimed number, or its range."""
+    """Return the claimed number, or its range."""
     low, high = float(values.min()), float(values.max())
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 

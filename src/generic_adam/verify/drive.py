@@ -29,7 +29,7 @@ _REAL = 50_000  # parameters of so many weights keep their shapes
 
 @dataclass
 class Subject:
-    """What is driven: the attributes that a user's `make()` may have, and what is known of the parameters."""
+    """The attributes of an object that a user's `make()` may return, and that object."""
 
     named: list[tuple[str, Any]]
     optimizer: Any = None
@@ -86,7 +86,7 @@ def copied(optimizer: Any, scheduler: Any) -> Subject:
 
 
 def _fresh(parameter: Any) -> Any:
-    """A parameter of the same format, with fewer weights where the original has many."""
+    """Return a parameter of the same format, with fewer weights where the original has many."""
     shape = tuple(parameter.shape)
     if parameter.numel() > _REAL:
         shape = tuple(min(size, 64 if len(shape) == 1 else 8 if len(shape) == 2 else 4) for size in shape)
@@ -98,7 +98,7 @@ def _fresh(parameter: Any) -> Any:
 
 
 def _copy_object(given: Any, memo: dict[int, Any]) -> Any:
-    """A copy with all attributes: torch's own copy of an optimizer leaves those of a subclass behind."""
+    """Copy all attributes: torch's own copy of an optimizer leaves those of a subclass behind."""
     twin = object.__new__(type(given))
     memo[id(given)] = twin
     for name, value in vars(given).items():
@@ -115,7 +115,7 @@ def _copy_object(given: Any, memo: dict[int, Any]) -> Any:
 
 
 def _sliced(own: Any, parameter: Any, memo: dict[int, Any]) -> Any:
-    """A parameter's state for its small twin."""
+    """Cut a parameter's state for its small twin."""
     twin = memo.get(id(parameter), parameter)
     if not isinstance(own, Mapping):
         return copy.deepcopy(own, memo)
@@ -309,7 +309,7 @@ class Driver:
         )
 
     def _in_order(self, loaded: Subject) -> Subject:
-        """The parameters in the order of those before, whatever the order that a load made."""
+        """Put the parameters into the order of those before the load."""
         named = dict(loaded.named)
         if set(named) != set(self.names):
             missing = sorted(set(self.names) ^ set(named))
@@ -319,7 +319,7 @@ class Driver:
 
     @contextlib.contextmanager
     def _hooked(self, settings: list[dict[str, Floats]]) -> Iterator[None]:
-        """The groups are read where the optimizer itself begins its step: a loop may set them before."""
+        """Read the groups where the optimizer itself begins its step: a loop may set them before."""
         inner = getattr(self.subject.optimizer, "optimizer", self.subject.optimizer)  # accelerate's has no hooks
         if self.subject.step is None or not isinstance(inner, torch.optim.Optimizer):
             yield
@@ -338,7 +338,7 @@ class Driver:
         return np.concatenate([np.zeros(0), *(_array(one).reshape(-1)[place] for (_, one), place in named)])
 
     def _settings(self) -> dict[str, Floats]:
-        """What the groups say now, for each parameter."""
+        """Read the groups' settings for each parameter."""
         groups = self._param_groups()
         found: dict[str, Floats] = {}
         for index, number in enumerate(self.groups):
@@ -402,7 +402,7 @@ class Driver:
         return np.array(exact)
 
     def _counted(self) -> int:
-        """The steps that the state counts for each gradient that came, where that is one number above 1."""
+        """Return the steps that the state counts for each gradient, where that is one number above 1."""
         state = getattr(self.subject.optimizer, "state", None)
         own = [state.get(one, {}) if isinstance(state, Mapping) else {} for _, one in self.subject.named]
         came = (self.present & ~self.overflow[:, None]).sum(axis=0)
@@ -449,7 +449,7 @@ def _dtype(value: Any) -> str:
 
 
 def _resolved(value: Any) -> str:
-    """The format of a tensor; of many float32 numbers that a shorter format has exactly, the shorter one."""
+    """Return a tensor's format; of many float32 numbers that a shorter format has exactly, the shorter one."""
     value = value.detach().to_local() if hasattr(value, "to_local") else value.detach()
     if value.dtype.itemsize == 1:
         return EIGHT_BITS
@@ -465,7 +465,7 @@ def _resolved(value: Any) -> str:
 
 
 def _array(value: Any) -> npt.NDArray[Any]:
-    """The values in float64."""
+    """Return the values in float64."""
     if isinstance(value, torch.Tensor):
         value = value.detach()
         value = value.to_local() if hasattr(value, "to_local") else value

@@ -130,7 +130,7 @@ def _copies(rule: Rule, trace: Trace, run: Replay) -> Iterator[Difference]:
 
 
 def _stops(trace: Trace, run: Replay, parameter: int) -> int | None:
-    """The step from which on a parameter stands still while others move, and up to which it does as claimed."""
+    """Return the step from which on a parameter stands still while others move, where it was right before."""
     own = trace.owner == parameter
     moves = np.not_equal(trace.weights[1:], trace.weights[:-1])
     at = int(np.flatnonzero(moves[:, own].any(axis=1)).max(initial=-1)) + 1
@@ -167,7 +167,7 @@ def _found(
 
 
 def _merged(found: list[Difference]) -> Iterator[Difference]:
-    """The same difference of several parameters is one."""
+    """Make the same difference of several parameters one."""
     kinds: dict[tuple[str, str, bool], list[Difference]] = {}
     for one in found:
         kinds.setdefault((one.category, one.said, one.explained), []).append(one)
@@ -234,7 +234,7 @@ class _Search:
             yield unexplained, fitted or pair or self._unseen_formats(some)
 
     def _fitted(self, some: npt.NDArray[np.int64]) -> list[Departure] | None:
-        """A number between those that were tried: the best of each kind, moved to where it leaves least."""
+        """Fit a number between those that were tried: the best of each kind, moved to where it leaves least."""
         best: dict[str, float] = {}
         for one in sorted(self.scored, key=lambda one: float(one.off[some].sum())):
             if one.change.number is not None and one.change.number[1] > 0:
@@ -396,7 +396,7 @@ def _until(rule: Rule, trace: Trace) -> Rule:
 
 
 def _singles(rule: Rule, trace: Trace, first: Replay, left: npt.NDArray[np.int64]) -> Iterator[Departure]:
-    """The changes of a rule, what is cheapest to say first."""
+    """Yield the changes of a rule, cheapest first."""
     seen = {one for p in left for one in _kinds(trace, int(p))}
     for narrow in sorted(seen & HALF - {rule.state_dtype}):
         yield Departure("state precision", f"the moments are kept in {narrow}", rule.but(state_dtype=narrow))

@@ -42,7 +42,7 @@ class Difference(Part):
 
 @dataclass(frozen=True)
 class Verification(Part):
-    """What was found when an optimizer was compared with a claim.
+    """The result of comparing an optimizer with a claim.
 
     Attributes:
         agrees: True, False, or None where it cannot be told.

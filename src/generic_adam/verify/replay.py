@@ -28,9 +28,9 @@ ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bflo
 HALF = frozenset({"float16", "bfloat16"})
 EIGHT_BITS = "eight bits"
 SMALLEST = {"float64": 2.3e-308, "float32": 1.2e-38, "float16": 6.0e-8, "bfloat16": 1.2e-38}
-"""What may be flushed to zero, or is the distance of the numbers there."""
+"""Numbers below which a format flushes to zero, or their distance there."""
 SEQUENCES = ("lr", "beta1", "beta2", "eps", "decay", "momentum")
-"""What a rule has one number of for each step and parameter."""
+"""The fields of a rule with one number for each step and parameter."""
 _SCALAR = 2.0**-24  # scalars such as 1 - beta^t may have been float32 in any implementation
 _OPERATIONS = 4  # roundings of one line of a kernel, at most
 
@@ -132,13 +132,13 @@ class Rule:
     exchanged: tuple[int, int] | None = None  # two parameters whose state a load exchanges
 
     def but(self, **changes: Any) -> Rule:
-        """The rule with some choices changed."""
+        """Return the rule with some choices changed."""
         return replace(self, **changes)
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What a rule says of each step: x_{t+1} = fixed - lr slope, within lr slope_error + write; T, N each."""
+    """A rule's prediction of each step: x_{t+1} = fixed - lr slope, within lr slope_error + write; T, N each."""
 
     fixed: Floats
     slope: Floats
@@ -161,7 +161,7 @@ class Replay:
 
     @property
     def differs(self) -> npt.NDArray[np.bool_]:
-        """Where no rounding explains what was seen."""
+        """True where no rounding explains the step that was seen."""
         with np.errstate(invalid="ignore"):
             within = np.abs(self.seen - self.predicted) <= self.bound
         return ~within & (np.isfinite(self.predicted) | np.isfinite(self.seen))
@@ -176,7 +176,7 @@ def active(rule: Rule, trace: Trace) -> npt.NDArray[np.bool_]:
 
 
 def counts(rule: Rule, trace: Trace, taking: npt.NDArray[np.bool_]) -> Floats:
-    """The step count that each parameter uses at each step."""
+    """Return the step count that each parameter uses at each step."""
     if rule.skipped_count:
         taking = taking | (trace.overflow[:, None] & trace.present)
     own = np.cumsum(taking, axis=0).astype(float)
@@ -416,7 +416,7 @@ class _Run:
         before: Floats,
         on: npt.NDArray[np.bool_],
     ) -> tuple[Floats, Floats]:
-        """(A m + B g) / (sqrt(C v + R) + E) without the rate, and a bound on its error."""
+        """Return (A m + B g) / (sqrt(C v + R) + E) without the rate, and a bound on its error."""
         rule = self.rule
         if rule.family == "sgd":
             m, dm = np.where(b1 != 0, self.m, (g, dg))
@@ -468,7 +468,7 @@ class _Run:
         return (b2**at, b1**at) if self.rule.correction == "swapped" else (b1**at, b2**at)
 
     def _roots(self, v: Floats, dv: Floats, eps: Floats) -> tuple[Floats, Floats, Floats]:
-        """The divisor, and between what it may lie."""
+        """Return the divisor, and between which numbers it may lie."""
         inside = {"root": eps, "root squared": eps * eps}.get(self.rule.eps_place)
         shape = (lambda u: u) if self.rule.second_moment in {"no root", "absolute, no root"} else np.sqrt
         loose = 8 * (self.unit + _SCALAR)
@@ -503,7 +503,7 @@ class _Run:
         return numerator, error + (16 * _SCALAR / (1 - b1)) * np.abs(numerator) * (rule.family == "nadam")
 
     def _mean(self, values: Floats) -> Floats:
-        """The mean over each tensor: what is not watched is 0."""
+        """Return the mean over each tensor: coordinates that are not watched are 0."""
         total = np.bincount(self.trace.owner, values, len(self.trace.names))
         return (total / np.maximum(self.trace.numel, 1))[self.trace.owner]
 
@@ -530,7 +530,7 @@ class _Run:
     def _decayed(
         self, slope: Floats, x: Floats, lr: Floats, decay: Floats, b1: Floats, b2: Floats, count: Floats
     ) -> tuple[Floats | float, Floats | float]:
-        """The decay beside the step: what multiplies lr, and what does not."""
+        """Return the decay beside the step: the part that lr multiplies, and the rest."""
         form, pull = self.rule.decay_form, decay * x
         if form in {"absolute", "first rate", "growing"}:
             first, one = self.sequences["lr"][0], np.ones_like(x)

@@ -101,7 +101,7 @@ def _through_dcp(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is data: a function that a scheduler keeps is no part of a checkpoint."""
+    """Return whether it is data: a function that a scheduler keeps is no part of a checkpoint."""
     if isinstance(value, list | tuple):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, bool | int | float | str | torch.Tensor)
@@ -156,7 +156,7 @@ def _of_steps(state: Mapping[str, Any], clock: Mapping[str, Any] | None) -> Iter
 
 
 def _inside(found: Any, *keys: str) -> Mapping[str, Any] | None:
-    """The first mapping with these keys, at any depth."""
+    """Find the first mapping with these keys, at any depth."""
     if not isinstance(found, Mapping):
         return None
     if all(key in found for key in keys):

@@ -405,7 +405,7 @@ def _accelerated() -> Made:
 
 
 def _engine() -> Made:
-    """A wrapper that holds model, optimizer and loss scaler, as DeepSpeed's does."""
+    """Make a wrapper that holds model, optimizer and loss scaler, as DeepSpeed's does."""
     named = weights()
     inner = torch.optim.AdamW([p for _, p in named], lr=1e-3, weight_decay=0.1)
 

@@ -318,7 +318,7 @@ def _first_norm(parameters: list[Any], optimizer: Any) -> None:  # noqa: ARG001
 
 
 def _left_behind(optimizer: Any, named: Any, losses: list[Any], call: int) -> None:  # noqa: ARG001
-    """A gradient is replaced where there is a new one, and never taken away."""
+    """Replace a gradient where there is a new one, and never take it away."""
     fresh = {p: p.grad for p in named.values()}
     for p in named.values():
         p.grad = None
@@ -382,7 +382,7 @@ def _ranks(optimizer: Any, named: Any, losses: list[Any], call: int) -> None:  #
 
 
 def old_model() -> Any:
-    """The optimizer was made for a model that was then made anew."""
+    """Make an optimizer for a model that is then made anew."""
     return Space(named=network(), optimizer=_adamw(network()))
 
 
@@ -412,7 +412,7 @@ def of_model(step: bool = True) -> Callable[[], Any]:
 
 
 def flat() -> Any:
-    """One buffer for all weights, of which the parameters are views, as sharded optimizers keep it."""
+    """Make one buffer for all weights, of which the parameters are views, as sharded optimizers keep it."""
     sizes = [math.prod(shape) for shape in SHAPES.values()]
     buffer = torch.cat([p.detach().reshape(-1) for _, p in network()])
     views = buffer.split(sizes)
@@ -437,7 +437,7 @@ def flat() -> Any:
 
 
 def two_optimizers() -> Any:
-    """One optimizer for matrices and one for the rest, both inside the step."""
+    """Make one optimizer for matrices and one for the rest, both inside the step."""
     named = network()
     each = [
         _adamw([one for one in named if (one[0] in FLAT) == flat], lr=lr) for flat, lr in ((False, 5e-4), (True, 2e-3))
@@ -454,7 +454,7 @@ def two_optimizers() -> Any:
 
 
 def functional() -> Any:
-    """Torch tensors without an optimizer's class: `apply` returns the new weights."""
+    """Make torch tensors without an optimizer's class: `apply` returns the new weights."""
     made = Space(named=[(name, p.detach()) for name, p in network()])
     own: dict[str, dict[str, Any]] = {name: {} for name, _ in made.named}
     options = {"lr": 5e-4, "betas": (0.9, 0.99), "eps": 1e-8, "weight_decay": 0.2}
@@ -576,7 +576,7 @@ def _layered(rates: dict[str, float]) -> Callable[[], Any]:
 
 
 def _odd_parameters() -> Any:
-    """An empty tensor, one of a single number, channels last, one of many weights."""
+    """Make an empty tensor, one of a single number, channels last, one of many weights."""
     shapes = {"none": (0,), "one": (1,), "image": (4, 3, 2, 2), "many": (400, 300)}
     named = [(name, torch.nn.Parameter(0.1 * torch.ones(shape))) for name, shape in shapes.items()]
     named[2] = ("image", torch.nn.Parameter(named[2][1].detach().to(memory_format=torch.channels_last)))
@@ -603,7 +603,7 @@ HALVES = {**BASE, "per": PLAIN}
 
 
 def _typed(**values: Any) -> Update:
-    """A value that is written in the step, whatever the groups say."""
+    """Return an update with a value that is written in it, whatever the groups say."""
     return lambda x, g, s, o, t: adamw(x, g * values.get("scale", 1.0), s, {**o, **values}, t)
 
 

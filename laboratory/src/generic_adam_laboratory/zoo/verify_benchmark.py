@@ -134,7 +134,7 @@ def random_right(seed: int, number: int) -> Case:
 
 
 def _options(draw: np.random.Generator, kind: str) -> Iterator[tuple[str, Any]]:
-    """The settings that a person may give to a class, drawn at random."""
+    """Draw at random the settings that a person may give to a class."""
     yield "lr", float(10 ** draw.uniform(-5, -1))
     if draw.random() < 0.6:
         yield "weight_decay", float(10 ** draw.uniform(-5, -0.5))

@@ -45,7 +45,7 @@ def weights(dtype: torch.dtype = torch.float32) -> list[tuple[str, torch.nn.Para
 
 @dataclass
 class Made:
-    """What `make()` returns."""
+    """The attributes of an object that `make()` may return."""
 
     named: list[tuple[str, Any]]
     optimizer: Any = None

@@ -152,7 +152,7 @@ def _split(of_weights: dict[str, Any], of_flat: dict[str, Any], overwrite: bool 
 
 
 def _loop(body: Callable[[Any, list[Any], list[Any]], None], kind: Callable[[Any], Any] = _adam) -> Callable[[], Made]:
-    """A training step that is `body(optimizer, parameters, losses)`."""
+    """Return what makes a training step, `body(optimizer, parameters, losses)`."""
 
     def make() -> Made:
         named = weights()
@@ -317,7 +317,7 @@ def _kind(kind: str, dtype: torch.dtype = torch.float32, **options: Any) -> Call
 
 
 def _counted() -> Made:
-    """A hook after each step, as loggers register it."""
+    """Register a hook after each step, as loggers do."""
     named, seen = weights(), []
     optimizer = _adam(named)
     optimizer.register_step_post_hook(lambda *_: seen.append(1))
