@@ -92,7 +92,7 @@ def _compared(given: Any, scheduler: Any, claim: Any) -> Verification:
 
 
 def _identified(trace: Trace) -> tuple[str, ...]:
-    """Return the known algorithms that every step agrees with; else the nearest with what it does otherwise, if known."""
+    """Return the known algorithms that every step agrees with; else the nearest with what it does otherwise."""
     scored = [(title, rule, int(replay(rule, trace).differs.sum())) for title, rule in candidates(trace)]
     same = tuple(title for title, _, left in scored if not left)
     if same or not scored:
