@@ -210,7 +210,7 @@ def _haywire(seeds: int | None = None, steps: float | None = None, *, quick: boo
 def _verify(fuzz: int | None = None, seed: int = 0, *, quick: bool = False) -> _Task:
     """Count what `generic-adam verify` finds among wrong set-ups, and how often it is wrong about right ones.
 
-    Two zoos of set-ups and 5,000 random right ones; 20 with --quick.
+    Three zoos of set-ups and 5,000 random right ones; 20 with --quick.
     """
     from generic_adam_laboratory.zoo import verify_benchmark as zoos
 
