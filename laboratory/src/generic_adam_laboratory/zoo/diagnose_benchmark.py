@@ -34,8 +34,11 @@ MARK: Final = 100
 _HISTORY, _SIGMA, _WARM = 128, 6.0, 25
 _INTRODUCTION: Final = (
     "Failing trainings whose cause an ablation proves on two seeds of three, and healthy ones. Which half a case is "
-    "in is a matter of its name. The rules were written with sight of cases of both halves at seed 0, so that the "
-    "judging half is watched at seed 5; a few rules were mended after runs at that seed as well."
+    "in is a matter of its name; families that were added later tune. The rules were written with sight of cases of "
+    "both halves at seed 0, so that the judging half is watched at seed 5; some rules were mended after runs at that "
+    "seed as well. So neither half is blind. The families that were added later were watched once before the rules were "
+    "mended with sight of them: 17 of 22 proved causes were named first and 18 among the first two, 1 run was called "
+    "healthy, and 5 of 24 healthy runs had a false alarm. That is what to expect of runs unlike these."
 )
 
 
@@ -223,6 +226,13 @@ def judged(seen: Sequence[Seen], *, only_proved: bool = True) -> dict[str, tuple
     }
 
 
+def _wrong(seen: Sequence[Seen]) -> str:
+    """Return the proved and the healthy cases that are judged wrong, and what is said of them."""
+    judged = ((one, _causes(one)) for one in seen if not one.case.cause or one.is_proved)
+    wrong = [(one.case.name, found) for one, found in judged if found[:1] != [one.case.cause][: bool(one.case.cause)]]
+    return "; ".join(f"{name}: {', '.join(found) or 'healthy'}" for name, found in wrong)
+
+
 def write(folder: Path, seen: Sequence[Seen], occasion: Occasion) -> None:
     """Write table.md, records.csv, the picture and the manifest."""
     halves = {"judging": [s for s in seen if s.case.judging], "tuning": [s for s in seen if not s.case.judging]}
@@ -231,10 +241,8 @@ def write(folder: Path, seen: Sequence[Seen], occasion: Occasion) -> None:
     goals |= {"failing called healthy": "<= 10 %", "false alarms": "<= 5 %"}
     main = markdown_table(
         ("measure", "goal", "judging half", "tuning half"),
-        [
-            (name, goal, *(_share(*counts[half][name]) for half in ("judging", "tuning")))
-            for name, goal in goals.items()
-        ],
+        [(name, goal, *(_share(*counts[half][name]) for half in ("judging", "tuning"))) for name, goal in goals.items()]
+        + [("judged wrong", "", *(_wrong(halves[half]) or "none" for half in ("judging", "tuning")))],
     )
     unproved = [one.case.name for one in seen if one.case.cause and not one.is_proved]
     text = [
