@@ -199,7 +199,11 @@ def _multiply(left: Schedule, right: Schedule) -> Schedule:
     for one, other in ((left, right), (right, left)):
         if one == ONE or (one == ZERO and _has_values(other)):
             return other if one == ONE else one
-    return _linear_or(tree.Multiply(left, right))
+    match left, right:
+        case tree.Function("exp", a), tree.Function("exp", b):
+            return function("exp", a + b)
+        case _:
+            return _linear_or(tree.Multiply(left, right))
 
 
 def _divide(left: Schedule, right: Schedule) -> Schedule:
@@ -245,8 +249,14 @@ def _negate(operand: Schedule) -> Schedule:
 
 
 def function(name: str, argument: Schedule) -> Schedule:
-    """One of the named functions of a schedule."""
-    return _defined(tree.Function(name, argument))
+    """Apply one of the named functions; exp and log undo each other."""
+    match name, argument:
+        case ("exp", tree.Constant(Fraction(numerator=0))):
+            return ONE
+        case ("log", tree.Function("exp", inner)) | ("exp", tree.Function("log", tree.Constant() as inner)):
+            return inner
+        case _:
+            return _defined(tree.Function(name, argument))
 
 
 def _extreme(kind: type[tree.Maximum | tree.Minimum]) -> Callable[[Schedule, Schedule], Schedule]:
