@@ -38,8 +38,10 @@ def test_the_half_life_is_the_time_in_which_half_is_forgotten():
 
 def test_the_best_and_what_is_as_good_are_told_seed_by_seed():
     assert SWEPT.best == (0.99, 0.999)
-    assert SWEPT.above(0.999) == pytest.approx([0.2, 0])
-    assert SWEPT.close == [0.999]  # 0.99 is 1 % above the best of the second seed
+    assert SWEPT.usual == 0.999
+    assert SWEPT.above(0.999) == [0, 0]
+    assert SWEPT.above(0.99) == pytest.approx([-0.2, 1.015], abs=1e-3)
+    assert SWEPT.close == [0.999]  # 0.99 is 1 % above in the second seed
     assert rows([SWEPT])[0][:6] == ("8", "4,000", "0.99, 0.999", "552, 5,542", "0.999", "5,542")
 
 

@@ -64,22 +64,24 @@ class Swept:
         """Return the number of windows in which the second moment forgets half of what it holds."""
         return self.size * math.log(2) / -math.log(beta2)
 
-    def above(self, beta2: float) -> list[float]:
-        """Return by how many percent the loss of each seed is above the best that this seed has."""
-        return [100 * (loss / best - 1) for loss, best in zip(self.losses[beta2], self._least, strict=True)]
-
     @property
-    def _least(self) -> list[float]:
-        return [min(seed) for seed in zip(*self.losses.values(), strict=True)]
+    def usual(self) -> float:
+        """The beta2 with the least median loss over the seeds."""
+        return min(self.losses, key=lambda one: median(self.losses[one]))
+
+    def above(self, beta2: float) -> list[float]:
+        """Return by how many percent each seed's loss is above the one that it has with the usual best beta2."""
+        return [100 * (a / b - 1) for a, b in zip(self.losses[beta2], self.losses[self.usual], strict=True)]
 
     @property
     def best(self) -> tuple[float, ...]:
         """The beta2 with the least loss, for each seed."""
-        return tuple(min(self.losses, key=lambda one: self.losses[one][seed]) for seed in range(len(self._least)))
+        count = len(self.losses[self.usual])
+        return tuple(min(self.losses, key=lambda one: self.losses[one][seed]) for seed in range(count))
 
     @property
     def close(self) -> list[float]:
-        """The values of beta2 that are as good as the best in every seed, up to `CLOSE` percent."""
+        """The values of beta2 that are as good as the usual best in every seed, up to `CLOSE` percent."""
         return [beta2 for beta2 in self.losses if max(self.above(beta2)) <= CLOSE]
 
 
@@ -140,7 +142,7 @@ def draw_batches(sweeps: Sequence[Swept], stem: Path) -> tuple[Path, Path]:
             ):
                 panel.plot(at, [median(v) for v in excess], color=colour, marker="o", ms=3.5, label=f"batch {one.size}")
                 panel.fill_between(at, [min(v) for v in excess], [max(v) for v in excess], color=colour, alpha=0.15)
-        left.set(xscale="log", xlabel="1 − beta2", ylabel="validation loss above the best, %", ylim=(-0.3, 12))
+        left.set(xscale="log", xlabel="1 − beta2", ylabel="validation loss against the best, %", ylim=(None, 12))
         left.invert_xaxis()
         left.set_title("against beta2")
         right.set(xscale="log", xlabel="half-life in windows")
