@@ -36,8 +36,8 @@ _INTRODUCTION: Final = (
     "Failing trainings whose cause an ablation proves on two seeds of three, and healthy ones. Which half a case is "
     "in is a matter of its name; families that were added later tune. The rules were written with sight of cases of "
     "both halves at seed 0, so that the judging half is watched at seed 5; some rules were mended after runs at that "
-    "seed as well. So neither half is blind. The families that were added later were watched once before the rules were "
-    "mended with sight of them: 17 of 22 proved causes were named first and 18 among the first two, 1 run was called "
+    "seed as well. So neither half is blind. The families added later were watched once before the rules were mended "
+    "with sight of them: 17 of 22 proved causes were named first and 18 among the first two, 1 run was called "
     "healthy, and 5 of 24 healthy runs had a false alarm. That is what to expect of runs unlike these."
 )
 
