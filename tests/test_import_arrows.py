@@ -27,7 +27,7 @@ ARROWS: dict[str, frozenset[str]] = {
     "extras": frozenset({"errors"}),
     "files": frozenset({"errors"}),
     "parts": frozenset(),
-    "setting": frozenset({"errors"}),
+    "setting": frozenset({"errors", "files"}),
     "schedules": frozenset({"errors"}),
     "guard": frozenset({"errors", "schedules"}),
     "methods": frozenset({"errors", "schedules"}),

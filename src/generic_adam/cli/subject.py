@@ -232,7 +232,7 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     if framework == "trainer" and seen is None:
         from generic_adam.theorems.certificate import fine_tuned
 
-        setting = fine_tuned(found, setting).with_assumed(loss="supervised")
+        setting = fine_tuned(found, setting)
     return Subject(found, setting, used, framework, seen)
 
 

@@ -268,9 +268,9 @@ def usual(x: Algorithm, setting: Setting) -> Setting:
 
 
 def fine_tuned(x: Algorithm, setting: Setting) -> Setting:
-    """Return the setting of a run of Trainer's: fine-tuning is assumed where it is short and nothing is known."""
+    """Return the setting of a run of Trainer's: supervised, or fine-tuning where it is short, unless more is known."""
     is_short = x.horizon is not None and x.horizon <= FINE_TUNING
-    return setting.with_assumed(loss="finetune") if is_short else setting
+    return setting.with_assumed(loss="finetune" if is_short else "supervised")
 
 
 def reading(x: Algorithm, steps: int, setting: Setting, theorem: Theorem | None = None) -> HorizonAnswer:
