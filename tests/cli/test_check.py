@@ -415,3 +415,9 @@ def test_lengths_that_are_none_are_refused_in_one_line(capsys, words):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert len(captured.err.splitlines()) == 1
+
+
+def test_a_run_beyond_the_end_of_its_schedule_is_told_below_the_answer(capsys):
+    beyond, within = (run(capsys, "check", "nanogpt", "--steps", steps)[1].splitlines() for steps in ("700k", "600k"))
+    assert beyond[1] == "  CAREFUL      the schedule ends at step 600,000; from there on its last lr is held"
+    assert not any("CAREFUL" in line for line in within)

@@ -125,7 +125,7 @@ def _adam(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
         found = replace(found, method=plain, eps=as_schedule(s.number("eps", 1e-8)))
     elif beta is not None:
         method = Method(rate * sqrt(bias_correction(theta)) / catalogue.power_correction(beta), beta, theta)
-        said = "beta_t moves; the bias correction is torch's, with beta_t^t in place of the product"
+        said = "beta1 moves with the schedule; the bias correction is torch's, a power of its last value"
         found = replace(found, method=method, notes=(said,))
     return replace(found, running_maximum=True, label="AMSGrad") if s.get("amsgrad") else found
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from generic_adam.errors import GenericAdamError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, substitute
+from generic_adam.schedules.enclosure import collected
 
 Floats = npt.NDArray[np.float64]
 RESOLVED = 2.0**-9
@@ -55,7 +56,7 @@ def rates(x: Algorithm) -> tuple[Floats, Floats]:
 def plain_rate(x: Algorithm) -> Schedule:
     """Return the learning rate as a training script has it, without bias correction."""
     none = {bias_correction(one): as_schedule(1) for one in (x.method.beta, x.method.theta)}
-    return substitute(x.method.alpha, none)
+    return collected(substitute(x.method.alpha, none))
 
 
 def remarks(x: Algorithm) -> Iterator[str]:

@@ -51,6 +51,7 @@ def check(
     """Check an optimizer configuration for a convergence guarantee."""
     from generic_adam.answers import certificates
     from generic_adam.answers.json import summary
+    from generic_adam.answers.words import Line
     from generic_adam.theorems.certificate import certify_algorithm, usual
 
     wanted = fail_on or ()
@@ -65,7 +66,11 @@ def check(
         print_json(certificate.to_dict() if explain else summary(certificate, subject.seen))
     else:
         told = certificates.check_lines(certificate, change=_change(certificate), command=_MORE, seen=subject.seen)
-        show([*told[:1], *([] if since is None else [since.line]), *told[1:]])
+        beyond = (
+            f"the schedule ends at step {subject.ends:,}; from there on its last lr is held" if subject.ends else ""
+        )
+        extra = [*([Line(beyond, "CAREFUL")] if beyond else []), *([] if since is None else [since.line])]
+        show([*told[:1], *extra, *told[1:]])
         if explain:
             say(*_explained(certificate, subject.used))
     asked = {

@@ -154,6 +154,7 @@ class Subject:
         used: where a file was read, its keys that were used.
         framework: "torch", "trainer" or "optax": where the optimizer is from.
         seen: the kind of training, RL or a GAN, that it looks like where --setting says nothing.
+        ends: the last step that the source plans, where --steps goes beyond it.
     """
 
     algorithm: "Algorithm"
@@ -161,6 +162,7 @@ class Subject:
     used: tuple[str, ...] = ()
     framework: Framework = "torch"
     seen: "Suspicion | None" = None
+    ends: int | None = None
 
 
 def with_subject(command: Callable[..., None]) -> Callable[..., None]:
@@ -226,6 +228,7 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         case _:
             found = _written(given, steps)
     seen = suspected(found, text) if setting.loss is None else None
+    ends = found.horizon if steps is not None and found.horizon is not None and found.horizon < steps else None
     if steps is not None:
         found = replace(found, horizon=steps, others=[replace(one, horizon=steps) for one in found.others])
     framework = "trainer" if "learning_rate" in used else framework  # Trainer's key
@@ -233,7 +236,7 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         from generic_adam.theorems.certificate import fine_tuned
 
         setting = fine_tuned(found, setting)
-    return Subject(found, setting, used, framework, seen)
+    return Subject(found, setting, used, framework, seen, ends)
 
 
 def _of_code(reference: str, every: int | None, steps: int | None) -> "tuple[Algorithm, Framework]":

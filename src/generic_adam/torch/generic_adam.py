@@ -230,7 +230,9 @@ class GenericAdam(ScheduledOptimizer):
         elif group["bias_correction"]:
             alpha, eps = catalogue.corrected(rate, momentum, theta), catalogue.corrected_eps(eps, theta)
             if not momentum.is_constant:
-                notes.append("beta_t moves; the bias correction has the exact product, torch's Adam has beta_t^t")
+                notes.append(
+                    "beta1 moves; the bias correction has its exact product, torch's Adam a power of its last value"
+                )
         elif eps.is_constant and eps(1) <= kernels.SPACING * _sqrt(group["initial_v"]) and eps(1):
             notes.append(f"eps = {eps(1):g} is added to sqrt(v_t), at the level of rounding")
             eps = _ZERO
