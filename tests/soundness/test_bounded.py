@@ -160,7 +160,7 @@ def test_advice_that_finds_nothing_gives_up():
     # Forty candidates, each hard to decide.
     theta = "1/(1 + abs(exp(1/t) - (1.5 + sin(t)*cos(t))))"
     method = ga.Method("log(1e300*t + 1)/t^1.2", "abs(sin(t))*0.9", theta)
-    found = ga.advise(method, budget=0.1)
+    found = ga.advise(method, budget=0.03)
     assert not found
     assert not found.complete
     assert found.best is None
