@@ -42,16 +42,19 @@ class Claim:
         momentum_decay: NAdam's.
         rate_in_momentum: whether RMSprop's buffer has the rate inside.
         decoupled: whether the decay is beside the step; by the algorithm's name where None.
-        eps_place: "outside" sqrt(v/c) + eps, "hat" (sqrt(v) + eps, then corrected) or "root" sqrt(v + eps).
+        eps_place: "outside" sqrt(v/c) + eps, "hat" (sqrt(v) + eps, then corrected), "root" sqrt(v + eps), "root
+            squared" sqrt(v + eps^2) or "at least" max(sqrt(v), eps).
         initial_v: v_0.
         maximize: whether it ascends.
         accumulate: the micro-batches of a step, whose gradients are averaged.
         clip_norm: the largest norm of the whole gradient.
         clip_update: the largest root mean square of a parameter's update before the rate.
         scaler: whether a loss scaler skips steps with infinite gradients.
-        missing: what a parameter without a gradient does: "stand still", or "zero" for a gradient of zero.
+        missing: what a parameter without a gradient does: "stand still", "zero" for a gradient of zero, "zero once
+            begun", "decay only" or "moments only".
         state_dtype: the format of the moments; the weights' own where None, float32 for half-precision weights.
-        count: whose steps are counted: of each "parameter" (where None), of the "group", of the "optimizer".
+        count: whose steps are counted: of each "parameter" (where None), of the "group", its "first" or "last"
+            parameter, the "optimizer"; "shared" and "groups" are one count that each parameter or group moves in turn.
         per: other values for single parameters, by name.
         horizon: the number of steps to look at.
     """
@@ -144,10 +147,10 @@ _SEQUENCES = ("lr", "eps", "weight_decay", "alpha", "momentum")
 _KEYS = tuple(one.name for one in fields(Claim) if one.name != "sequences")
 _CHOICES = {
     "amsgrad_max": ("uncorrected", "corrected"),
-    "eps_place": (None, "outside", "hat", "root"),
-    "missing": ("stand still", "zero"),
+    "eps_place": (None, "outside", "hat", "root", "root squared", "at least"),
+    "missing": ("stand still", "zero", "zero once begun", "decay only", "moments only"),
     "state_dtype": (None, *ROUNDOFF),
-    "count": (None, "parameter", "group", "optimizer", "global"),
+    "count": (None, "parameter", "group", "optimizer", "global", "shared", "groups", "first", "last"),
 }
 
 

@@ -207,7 +207,7 @@ class _Search:
         for change in _singles(rule, trace, first, left):
             run = self._replayed(change.rule, self.window)
             self.scored.append(_Scored(change, self._left(change, run), self._off(run)))
-            if self._explains(self.scored[-1], left):
+            if self._explains(self.scored[-1], left) or self.worked > 2 * _WORK:
                 break  # cheapest first: it explains all
 
     def explained(self, left: npt.NDArray[np.int64]) -> Iterator[tuple[list[int], list[Departure] | None]]:
