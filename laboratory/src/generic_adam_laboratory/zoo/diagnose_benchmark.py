@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -37,7 +38,7 @@ _INTRODUCTION: Final = (
     "in is a matter of its name; families that were added later tune. The rules were written with sight of cases of "
     "both halves at seed 0, so that the judging half is watched at seed 5; some rules were mended after runs at that "
     "seed as well. So neither half is blind. The families added later were watched once before the rules were mended "
-    "with sight of them: 17 of 22 proved causes were named first and 18 among the first two, 1 run was called "
+    "with sight of them: 15 of 19 proved causes were named first and 16 among the first two, none was called "
     "healthy, and 5 of 24 healthy runs had a false alarm. That is what to expect of runs unlike these."
 )
 
@@ -172,9 +173,10 @@ def _zclip(norms: Array, decay: float = 0.97, threshold: float = 2.5) -> int | N
     return None
 
 
+@cache
 def told_at(seen: Seen, cause: str = "") -> int | None:
     """Return the step at which the watch first had a finding (of this cause), from what it had seen until then."""
-    for count in range(1, len(seen.records) + 1):
+    for count in (*range(4, len(seen.records), 4), len(seen.records)):  # as often as a watch asks
         findings = diagnose(seen.records[:count]).findings
         if any(one.cause == cause or not cause for one in findings):
             return seen.records[count - 1].step
