@@ -38,7 +38,7 @@ _INTRODUCTION: Final = (
     "in is a matter of its name; families that were added later tune. The rules were written with sight of cases of "
     "both halves at seed 0, so that the judging half is watched at seed 5; some rules were mended after runs at that "
     "seed as well. So neither half is blind. The families added later were watched once before the rules were mended "
-    "with sight of them: 15 of 19 proved causes were named first and 16 among the first two, none was called "
+    "with sight of them: 15 of 20 proved causes were named first and 16 among the first two, 1 was called "
     "healthy, and 5 of 24 healthy runs had a false alarm. That is what to expect of runs unlike these."
 )
 
