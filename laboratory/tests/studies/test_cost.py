@@ -51,7 +51,7 @@ def test_the_three_numbers_are_those_of_the_sequences_that_run():
     correction = np.sqrt(1 - 0.999**t)
     sequences = Sequences.of(0.001 * correction / (1 - 0.9**t), 0.9, 0.999, eps=1e-8 * correction)
     expected = three_numbers(sequences)
-    assert (name, headings) == ("guarantees.md", ["method", "noise", "gap", "drift", "for ever, without decay"])
+    assert (name, headings) == ("guarantees.md", ["method", "noise", "gap", "drift", "in the long run, without decay"])
     ((label, *numbers, verdict),) = rows
     assert (label, verdict) == ("AdamW constant, 0.999", "not certified")
     assert all(  # three digits, never below the number: they are parts of a bound
