@@ -46,7 +46,7 @@ class Bare:
         groups = list(params)
         groups = groups if isinstance(groups[0], dict) else [{"params": groups}]
         options = {"lr": 5e-4, "betas": (0.9, 0.99), "eps": 1e-8, "weight_decay": 0.2} | defaults
-        self.param_groups = [options | group for group in groups]
+        self.param_groups: list[dict[str, Any]] = [options | group for group in groups]
         self.state: dict[Any, dict[str, Any]] = {}
         self.update, self.count, self.limit, self.calls, self.visits = update, count, limit, 0, 0
 
@@ -92,8 +92,8 @@ def moments(g: Any, s: dict[str, Any], o: dict[str, Any], square: Any = None) ->
 def stepped(x: Any, m: Any, v: Any, o: dict[str, Any], t: int, decay: float | None = None) -> Any:
     """Return AdamW's weights from its moments."""
     (b1, b2), lr = o["betas"], o["lr"]
-    decay = lr * o["weight_decay"] if decay is None else decay
-    return (1 - decay) * x - lr * (m / (1 - b1**t)) / ((v / (1 - b2**t)).sqrt() + o["eps"])
+    share = lr * o["weight_decay"] if decay is None else decay
+    return (1 - share) * x - lr * (m / (1 - b1**t)) / ((v / (1 - b2**t)).sqrt() + o["eps"])
 
 
 def adamw(x: Any, g: Any, s: dict[str, Any], o: dict[str, Any], t: int) -> Any:  # noqa: D103
@@ -305,7 +305,7 @@ def _by_group(parameters: list[Any], optimizer: Any) -> None:  # noqa: ARG001
 
 def _always(parameters: list[Any], optimizer: Any) -> None:  # noqa: ARG001
     own = [p.grad for p in parameters if p.grad is not None]
-    norm = torch.sqrt(sum((g * g).sum() for g in own))
+    norm = torch.stack([(g * g).sum() for g in own]).sum().sqrt()
     for g in own:
         g.mul_(0.7 / (norm + 1e-6))
 
