@@ -400,7 +400,7 @@ def _run_length(said: Any, steps: int | None) -> int:
     total = steps if steps is not None and (said is None or said < 1) else said
     if isinstance(total, bool) or not isinstance(total, int) or total < 1:
         said = f"the number of steps is not known (max_steps is {shown(total)})"
-        raise OptimizerError(f"{said}; expected max_steps > 0, or a horizon (--steps)")
+        raise OptimizerError(f"{said}; expected max_steps > 0, --steps T, or --epochs E --examples N --batch B")
     return total
 
 

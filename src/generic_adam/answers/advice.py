@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from generic_adam.answers.certificates import cause, looks_like, only_if
+from generic_adam.answers.certificates import cause, doubted, only_if
 from generic_adam.answers.settings import plain_rate
 from generic_adam.answers.suspicion import Suspicion
 from generic_adam.answers.words import Line, words_of
@@ -92,7 +92,7 @@ def advice_lines(part: Advices, *, setting: Setting | None = None, seen: Suspici
         setting: what the user said of the problem and the run.
         seen: the kind of training that the source looks like.
     """
-    yield from _head(part, setting or Setting(), seen)
+    yield from doubted(_head(part, setting or Setting()), seen)
     for number, one in enumerate(part.advice, 1):
         first, *rest = _advice(one)
         optional = {Purpose.BETTER: "Optional: ", Purpose.LONG_RUN: "For the long run: "}.get(one.purpose, "")
@@ -103,7 +103,7 @@ def advice_lines(part: Advices, *, setting: Setting | None = None, seen: Suspici
 words_of.register(advice_lines)
 
 
-def _head(part: Advices, setting: Setting, seen: Suspicion | None) -> Iterator[Line]:
+def _head(part: Advices, setting: Setting) -> Iterator[Line]:
     before, assumes = part.before, bool(part.assumed)
     if part.long_run is Answer.NOT_APPLICABLE:
         yield Line("DOES NOT APPLY: all theorems assume one fixed loss.", verdict="DOES NOT APPLY")
@@ -117,7 +117,7 @@ def _head(part: Advices, setting: Setting, seen: Suspicion | None) -> Iterator[L
             yield Line("no change near yours is guaranteed", "Long run")
         yield Line("add --steps T (horizon=T in Python) for advice about your run", "Your run")
     elif before.useful:
-        yield Line(f"NOTHING HAS TO CHANGE for {before.steps:,} steps{only_if(setting, seen, assumes=assumes)}.")
+        yield Line(f"NOTHING HAS TO CHANGE for {before.steps:,} steps{only_if(setting, assumes=assumes)}.")
     elif before.relative is None and not before.outside:
         yield Line(f"UNKNOWN for {before.steps:,} steps: {before.unknown}.")
     elif any(one.purpose is Purpose.USEFUL for one in part):
@@ -127,7 +127,6 @@ def _head(part: Advices, setting: Setting, seen: Suspicion | None) -> Iterator[L
     else:
         yield Line(f"NOTHING TO CHANGE for {before.steps:,} steps: nothing near it has a useful guarantee.")
         yield Line("predicts neither failure nor success; choose lr and steps by validation loss", "Meaning")
-    yield from looks_like(seen)
     if before is not None and before.useful:
         yield Line(f"gradients average below {share(before)} of the size they have anyway", "As it is")
     elif before is not None and (before.relative is not None or before.outside):
@@ -211,6 +210,8 @@ def _whole(x: Algorithm, framework: Framework, groups: list[int] | None) -> Iter
         else:
             yield "optimizer = generic_adam(algorithm)"
     yield "# The schedule is a part of it: take the scheduler away, and clip gradients as before."
+    if framework == "torch":
+        yield "# Groups stay as they are: hand them over in place of model.parameters(), each with its weight decay."
 
 
 def _arguments(x: Algorithm) -> dict[str, str | float] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Final
 
 from generic_adam.answers.settings import rates, remarks
@@ -115,7 +116,7 @@ def check_lines(
         return [*_not_applicable(str(part.setting.loss))]
     seen = None if part.setting.loss else seen or suspected(part.algorithm)
     changes = _change(part, change, command) if command else ()
-    return [*_head(part, seen), *_run_lines(part), *_long_run_lines(part), *changes, *_closing(part)]
+    return [*doubted(_head(part), seen), *_run_lines(part), *_long_run_lines(part), *changes, *_closing(part)]
 
 
 words_of.register(check_lines)
@@ -153,46 +154,48 @@ def _not_applicable(loss: str) -> Iterator[Line]:
     yield from _INSTEAD
 
 
-def only_if(setting: Setting, seen: Suspicion | None, *, assumes: bool) -> str:
+def only_if(setting: Setting, *, assumes: bool) -> str:
     """Return what a guarantee hangs on that the input does not tell, as the end of its first line."""
-    if seen is not None:
-        return f", but only if this is not {seen.kind}"
     loss = "" if setting.loss else "the loss is one fixed function"
     return f", if {loss or 'the assumptions below hold'}" if loss or assumes else ""
 
 
-def looks_like(seen: Suspicion | None) -> Iterator[Line]:
-    """Yield the question that is asked where the source looks like RL or a GAN."""
+def doubted(lines: Iterator[Line], seen: Suspicion | None) -> Iterator[Line]:
+    """Put the doubt first where the input looks like RL or a GAN; the answer is what holds if it is neither."""
     if seen is not None:
+        first = next(lines)
         flag = "rl" if seen.kind == "RL" else "gan"
-        yield Line(f"{seen.kind} ({seen.why}): add --setting {flag}, or supervised", "Looks like")
+        told = f"{seen.kind} ({seen.why}), where no theorem applies: say --setting {flag}, or supervised."
+        yield Line(f"LOOKS LIKE {told}", verdict="LOOKS LIKE")
+        words = first.text.split(" ")
+        shouted = sum(1 for _ in takewhile(str.isupper, words))
+        yield Line(" ".join([*map(str.lower, words[:shouted]), *words[shouted:]]), "If neither")
+    yield from lines
 
 
-def _head(part: Certificate, seen: Suspicion | None) -> Iterator[Line]:
+def _head(part: Certificate) -> Iterator[Line]:
     """Yield the answer for the run, or for the long run where no number of steps is known."""
     run = part.horizon
     if run is None:
         known = part.plainly
         word, rest = known.long_run.upper(), long_run_rest(known)
         if known.long_run is Answer.GUARANTEED:
-            yield Line(f"{word} in the long run{only_if(part.setting, seen, assumes=bool(part.needs))}.", verdict=word)
+            yield Line(f"{word} in the long run{only_if(part.setting, assumes=bool(part.needs))}.", verdict=word)
             yield Line(rest.lstrip("; "), "Long run")
         else:
             yield Line(f"{word} in the long run{rest}", verdict=word)
-        yield from looks_like(seen)
         yield Line("add --steps T for the answer about your run", "Your run")
         return
     said = f"{run.answer.upper()} for {run.steps:,} steps"
     match run.answer:
         case Answer.GUARANTEED:
-            said += f"{only_if(part.setting, seen, assumes=bool(_assumed(part)))}."
+            said += f"{only_if(part.setting, assumes=bool(_assumed(part)))}."
         case Answer.NOT_USEFUL:
             fine = part.setting.loss == "finetune"
             said += ". Normal for fine-tuning; predicts nothing." if fine else ". It does not predict failure."
         case _:
             said += "."
     yield Line(said, verdict=run.answer.upper())
-    yield from looks_like(seen)
     if run.answer is Answer.NONE:
         yield Line(_in_the_way(run), "Cause")
     if run.answer is Answer.UNKNOWN:
@@ -332,7 +335,7 @@ def long_run_rest(part: Certificate) -> str:
     if part.outside:
         return f"; outside the theory: {'; '.join(map(str, part.outside))}."
     told = f": {_failing(part)}." if part.failing is not None else "."
-    return f"{told} Normal." if part.long_run is Answer.NONE else told
+    return f"{told} This is normal." if part.long_run is Answer.NONE else told
 
 
 def _failing(part: Certificate) -> str:
@@ -444,7 +447,7 @@ def _(part: Bound) -> Iterator[Line]:
             yield Line(why, ", ".join(names)[:_WIDEST])
     else:
         word = "GUARANTEED" if part.informative else "NO USEFUL GUARANTEE"
-        condition = only_if(part.setting, None, assumes=False) if part.informative else ""
+        condition = only_if(part.setting, assumes=False) if part.informative else ""
         yield Line(f"{word} after {part.steps:,} steps{condition}.", verdict=word)
         yield Line(_norm_bound(part), f"Theorem {part.theorem}"[:_WIDEST])
         if part.l1 is not None:

@@ -74,12 +74,14 @@ def check(
         if explain:
             say(*_explained(certificate, subject.used))
     asked = {
-        FailOn.NO_GUARANTEE: certificate.answer != "guaranteed",
+        FailOn.NO_GUARANTEE: certificate.answer != "guaranteed" or subject.seen is not None,
         FailOn.LONG_RUN: certificate.long_run != "guaranteed",
         FailOn.WORSE: since is not None and since.worse,
         FailOn.CHANGED: since is not None and bool(since.differences),
     }
-    raise typer.Exit(Exit.NOT if any(asked[one] for one in wanted) else exit_code(certificate))
+    if any(asked[one] for one in wanted):
+        raise typer.Exit(Exit.NOT)
+    raise typer.Exit(exit_code(certificate) if subject.seen is None else Exit.UNKNOWN)
 
 
 def _saved(path: Path) -> Mapping[str, Any]:
