@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from operator import attrgetter
 from pathlib import Path
@@ -187,6 +188,14 @@ def load(reference: str) -> Any:
             sys.path.remove(here)
 
 
+class _Uncached(SourceFileLoader):
+    """Runs the text of a file: bytecode of a second ago passes for that of a file edited since."""
+
+    def path_stats(self, path: Any) -> Any:
+        """Know no time of the file, so that no bytecode is read or written."""
+        raise OSError(path)
+
+
 def _import(name: str, here: str) -> Any:
     with told_as(OptimizerError, f"importing {name} raised"):
         if not name.endswith(".py"):
@@ -199,7 +208,7 @@ def _import(name: str, here: str) -> Any:
                 raise OptimizerError(said) from missing
         # The file itself, whatever else goes by its name.
         file = Path(name)
-        spec = spec_from_file_location(file.stem, file)
+        spec = spec_from_file_location(file.stem, file, loader=_Uncached(file.stem, str(file)))
         if spec is None or spec.loader is None or not file.is_file():
             raise OptimizerError(f"{name} cannot be read: No such file")
         module = module_from_spec(spec)
