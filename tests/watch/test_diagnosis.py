@@ -1,6 +1,7 @@
 """A run that fails is named by its cause, and one that does not is left in peace."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ torch = pytest.importorskip("torch")
 from generic_adam.cli import main  # noqa: E402
 from generic_adam.setting import Setting  # noqa: E402
 from generic_adam.watch import CAUSES, Watch, diagnose  # noqa: E402
-from generic_adam.watch.records import read_records  # noqa: E402
+from generic_adam.watch.records import Record, read_records  # noqa: E402
 
 
 def run(make, steps=400, *, clip=None, dtype=torch.float32, out=None, on_event=None, scale=1.0, noise=0.5):
@@ -273,3 +274,44 @@ def test_a_rate_that_is_raised_at_once_comes_before_what_it_brings_about():
     assert (first.cause, first.since) == ("lr_too_large", 301)
     assert first.evidence == pytest.approx({"lr": 1.0, "lr_before": 1e-3})
     assert "raised" in first.title
+
+
+def calm(count=16, **changed):
+    """Return records of a run that learns nothing special; columns of the eleventh are others."""
+    usual = {"lr": 1e-3, "alpha": 1e-3, "beta": 0.9, "theta": 0.999, "loss": 1.0, "loss_low": 0.9, "loss_high": 1.1}
+    usual |= {"gradient": 1.0, "typical": 0.3, "stale": 1.0, "stale_update": 0.3}
+    columns = [usual | (changed if k == 10 else {}) for k in range(count)]
+    return [Record(step=25 * k + 25, first=25 * k + 1, **one) for k, one in enumerate(columns)]
+
+
+def test_gradients_that_outgrow_the_second_moment_need_to_do_harm():
+    grown = {"stale": 6.0, "stale_update": 2.0}
+    assert diagnose(calm(**grown)).healthy
+    (found,) = diagnose(calm(**grown, loss=1.2, loss_high=2.0)).findings
+    assert found.cause == "stale_second_moment"
+
+
+def test_updates_that_shrink_at_once_are_from_a_second_moment_in_other_units():
+    (found,) = diagnose(calm(11, typical=1e-5)).findings
+    assert (found.cause, found.since, dict(found.evidence)) == ("wrong_optimizer", 251, {"typical": 1e-5})
+    assert diagnose(calm(11, typical=1e-5, gradient=1e-3)).healthy
+
+
+def test_steps_grow_in_free_fall_only_while_alpha_does_not_fall():
+    def falling(alpha):
+        records = [replace(one, falling=1.0, edge=0.9, alpha=alpha(k + 1)) for k, one in enumerate(calm(40))]
+        return [replace(one, loss=3.0, loss_high=3.3) if k > 20 else one for k, one in enumerate(records)]
+
+    assert "free_fall" in [one.cause for one in diagnose(falling(lambda _: 1e-3)).findings]
+    assert "free_fall" not in [one.cause for one in diagnose(falling(lambda k: 1e-3 / k)).findings]
+
+
+def test_a_schedule_may_end_at_0_with_a_high_loss():
+    def slow(last):
+        return [
+            replace(one, path=1e-3 if k >= 16 - last else 0.05, straight=0.9, lr=1e-6 if k >= 16 - last else 1e-3)
+            for k, one in enumerate(calm())
+        ]
+
+    assert diagnose(slow(3)).healthy
+    assert [one.cause for one in diagnose(slow(10)).findings] == ["lr_too_small"]

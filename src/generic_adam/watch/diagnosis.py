@@ -87,10 +87,24 @@ _IMPOSSIBLE: Mapping[str, float] = {"wrong": WRONG, "excess": 1.01, "tampered": 
 
 def _first_impossible(record: Record) -> tuple[int, str, tuple[str, ...]]:
     seen = [name for name, least in _IMPOSSIBLE.items() if abs(getattr(record, name)) > least]
+    if not seen:
+        return record.first, "", ("typical",)
     step, tensor = min(
         (getattr(record, f"{one}_step", record.first), getattr(record, f"{one}_tensor", "")) for one in seen
     )
     return step, tensor, (*seen, *(["wrong_ratio"] if "wrong" in seen else []))
+
+
+def _shrunk(t: Table) -> Mask:
+    """Return where updates are at once a thousand times smaller than before, and gradients as large as before.
+
+    The second moment was loaded in other units: gradients of the same size cannot have made it a million times larger.
+    """
+    found = np.zeros(len(t.records), bool)
+    for k in range(1, len(found)):
+        ratio = t.gradient[k] / t.gradient[k - 1] if t.gradient[k - 1] > 0 else math.nan
+        found[k] = 0.3 < ratio < 3 and 0 < t.typical[k] < 1e-3 * t.typical[k - 1]
+    return found
 
 
 def _over(values: NDArray[np.float64], threshold: float) -> Mask:
@@ -141,6 +155,15 @@ def _high(t: Table, share: float, losses: NDArray[np.float64] | None = None) -> 
     return ~((t.loss if losses is None else losses) < share * known[0])
 
 
+def _learnt(t: Table) -> bool:
+    """Return True if the loss has come down by much more than it varies: what might be in the way is not."""
+    known = t.loss[np.isfinite(t.loss)]
+    if len(known) < 8:
+        return False
+    drop = np.mean(known[:2]) - np.mean(known[-4:])
+    return bool(drop > 2 * np.nanmedian(t.loss_high - t.loss_low))
+
+
 def _weight_decay(t: Table) -> Mask:
     """Find decays that outweigh the steps; where nothing is left to be learnt, any decay does.
 
@@ -162,7 +185,7 @@ def _lost_updates(t: Table) -> Mask:
 
 def _eps_too_small(t: Table) -> Mask:
     """Find weights without a gradient that take whole steps; after steps that were too long, all gradients may be 0."""
-    return _held(_over(t.tiny, 0.01), t.lengths, 100) & ~np.logical_or.accumulate(_lr_too_large(t))
+    return _held(_over(t.tiny, 0.1), t.lengths, 100) & ~np.logical_or.accumulate(_lr_too_large(t))
 
 
 def _eps_too_large(t: Table) -> Mask:
@@ -175,7 +198,10 @@ def _clipping(t: Table) -> Mask:
     """Find what takes most of the gradient away; every step clipped alike is none for Adam, as long as eps is small."""
     with np.errstate(all="ignore"):
         removed = 1 - _summed(t.mass_after, t.lengths, 200) / _summed(t.mass_before, t.lengths, 200)
-    alike = (t.clipped > 0.95 * t.lengths) & ~_over(t.eps_share, 0.1) & ~_high(t, 0.5)
+    # Where no norm is far above the mean, every step keeps its share; rare large ones would lose theirs. A limit at a
+    # fiftieth of the usual norm is no choice but a mistake of units.
+    even = (t.norm_high < 5 * t.norm) & ~_over(removed, 0.98) | ~_high(t, 0.5)
+    alike = (t.clipped > 0.95 * t.lengths) & ~_over(t.eps_share, 0.1) & even
     return _over(removed, 0.8) & ~alike
 
 
@@ -185,7 +211,7 @@ def _skewed_noise(t: Table) -> Mask:
     again = np.array([np.mean(t.gradient[: k + 1] > 0.2 * most[k]) for k in range(len(most))])
     # A decay in the gradient is no part of it, and would be counted as taken away.
     pulled = np.maximum.accumulate(np.nan_to_num(t.pull)) > 0.1
-    return _over(t.skew, 0.4) & _over(t.skew_scale, 0.01) & (again > 0.15) & ~pulled
+    return _over(t.skew, 0.4) & _over(t.skew_scale, 0.01) & (again > 0.15) & ~pulled & ~_learnt(t)
 
 
 def _free_fall(t: Table) -> Mask:
@@ -199,6 +225,8 @@ def _free_fall(t: Table) -> Mask:
     for k in range(len(falling) - 8):
         lowest, later = np.min(t.loss[: k + 1]), np.mean(t.loss[k + 1 :])
         gained[k] = 0 < later < 2 * lowest
+    # Steps whose alpha falls with v do not grow: Adagrad's.
+    falling &= t.alpha > 0.3 * np.fmax.accumulate(t.alpha)
     return falling & (_over(t.edge, 0.5) | _over(t.probed, 0.5)) & ~gained | left
 
 
@@ -212,7 +240,20 @@ def _passing(t: Table) -> Mask:
 
 
 def _stale(t: Table) -> Mask:
-    return _over(t.stale, 4.0) & _over(t.stale_update, 1.0)
+    """Find gradients that have outgrown the second moment, where the loss has suffered.
+
+    Targets that are moved every so often, as in reinforcement learning, make gradients grow too: no harm is done where
+    the loss stays in twice the range that it had, or is soon as low as before.
+    """
+    found = _over(t.stale, 4.0) & _over(t.stale_update, 1.0)
+    for k in np.flatnonzero(found):
+        early, late = slice(max(0, k - 8), k), slice(k + 1, k + 9)
+        if k < 4 or np.isnan(t.loss[max(0, k - 8) : k + 3]).any():
+            continue
+        least = np.min(t.loss_low[early])
+        rose = np.max(t.loss_high[k : k + 3]) - least > 2 * (np.max(t.loss_high[early]) - least)
+        found[k] = rose or not np.min(t.loss[late], initial=math.inf) <= np.mean(t.loss[early])
+    return found
 
 
 def _jump(t: Table) -> Mask:
@@ -226,7 +267,19 @@ def _jump(t: Table) -> Mask:
         after = np.nan_to_num(np.maximum(np.roll(t.loss, -1) - before, 0.0) * np.roll(t.lengths, -1))
         after[-1] = 0.0
         steps = (above + after) / (t.loss_high - before)
-        return _over((t.loss_high - before) / _before(t.loss_high - t.loss_low, np.max), 6.0) & _over(steps, 2.0)
+        height = (t.loss_high - before) / _before(t.loss_high - t.loss_low, np.max)
+        most = np.concatenate([[math.inf], np.maximum.accumulate(np.nan_to_num(t.loss_high))[:-1]])
+        great = _over(height, 12.0) | _over(height, 6.0) & (t.loss_high > 1.5 * most)
+        return great & _over(steps, 2.0) & ~_goes_on_rising(t.loss)
+
+
+def _goes_on_rising(losses: NDArray[np.float64]) -> Mask:
+    """Return where losses are later twice as large as soon after: where rewards are found, losses grow for long."""
+    found = np.zeros(len(losses), bool)
+    for k in range(len(losses) - 8):
+        later = np.convolve(losses[k + 4 :], np.full(4, 0.25), "valid")
+        found[k] = np.max(later) > 2 * np.max(losses[k : k + 4]) > 0
+    return found
 
 
 def _burst(t: Table) -> Mask:
@@ -262,11 +315,21 @@ def _lr_too_large(t: Table) -> Mask:
 
 def _lr_too_small(t: Table) -> Mask:
     """Find short straight ways after which the loss does not come down by a quarter, then or later."""
-    high = _high(t, 0.8) & _high(t, 0.75, _lowest_later(t.loss))
+    lowest = _lowest_later(t.loss)
+    high = _high(t, 0.8) & _high(t, 0.75, lowest)
+    if np.nanmin(t.loss, initial=0.0) < 0:  # with no floor known: most of the way down is still ahead
+        high &= ~(t.loss[0] - t.loss > 3 * np.maximum(t.loss - lowest, 0.0))
     with np.errstate(all="ignore"):
-        slow = (t.path < 3e-3) & (_over(t.straight, 0.3) | (t.path < 1e-6)) & high
+        # The end of a schedule is short by intent: what is slow there was not slow before.
+        ending = t.lr < 0.1 * np.maximum.accumulate(t.lr)
+        kept = ~ending | _held(ending, t.lengths, 0.3 * t.step)
+        # Noise alone, averaged with beta, goes so straight in fifty steps: there a longer step would help little.
+        by_chance = np.sqrt((1 + t.beta) / (50 * (1 - t.beta)))
+        straight = t.straight > np.clip(1.13 * by_chance, 0.3, 0.95)
+        slow = (t.path < 3e-3) & (straight | (t.path < 1e-6)) & high & kept
         idle = _held(t.lr < 1e-3 * np.maximum.accumulate(t.lr), t.lengths, 0.3 * t.step) & _high(t, 0.2)
-    return (slow | idle) & ~_dead(t)
+    # After a jump of the loss steps are short, for the second moment remembers it: that is no matter of lr.
+    return (slow | idle) & ~_dead(t) & ~np.logical_or.accumulate(_jump(t) | _stale(t))
 
 
 def _dead(t: Table) -> Mask:
@@ -279,8 +342,11 @@ CAUSES: Mapping[str, Cause] = {
         Cause(
             "wrong_optimizer",
             "The steps are not those of the stated optimizer",
-            lambda t: np.any([_over(abs(getattr(t, name)), least) for name, least in _IMPOSSIBLE.items()], axis=0),
-            ("wrong", "wrong_ratio", "excess", "tampered", "late"),
+            lambda t: (
+                np.any([_over(abs(getattr(t, name)), least) for name, least in _IMPOSSIBLE.items()], axis=0)
+                | _shrunk(t)
+            ),
+            ("wrong", "wrong_ratio", "excess", "tampered", "late", "typical"),
             "compare the optimizer with `generic-adam verify`; after a resume, check that the state was saved whole",
             place=_first_impossible,
         ),
