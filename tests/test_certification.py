@@ -8,6 +8,8 @@ import torch
 from torch.optim import lr_scheduler as torch_lr
 
 import generic_adam as ga
+from generic_adam.answers.json import summary
+from generic_adam.cli import main
 from generic_adam.errors import GenericAdamError
 from generic_adam.theorems.certificate import Certificate
 from generic_adam.torch import GenericAdam, ScheduleLR
@@ -198,3 +200,18 @@ def test_whatever_is_handed_over_is_answered_or_refused_in_one_line(strange):
 def test_a_damaged_certificate_is_refused_in_one_line(data):
     with pytest.raises(GenericAdamError):
         Certificate.from_dict(data)
+
+
+@pytest.mark.parametrize("words", [["nanogpt"], ["llama", "--steps", "20000"], ["adam", "--steps", "20000"]], ids=str)
+def test_python_and_the_command_say_the_same_of_a_name(words, capsys):
+    main(["check", *words, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    horizon = int(words[-1]) if len(words) > 1 else None
+    certificate = ga.certify(words[0], horizon=horizon)
+    assert summary(certificate)["assumed"] == told["assumed"]
+    assert told["assumed"]["loss"] == ("fixed" if words[0] == "adam" else "supervised")
+    assert (summary(certificate)["answer"], summary(certificate)["run"]) == (told["answer"], told["run"])
+
+
+def test_a_comparison_assumes_of_a_recipe_what_its_certificate_does():
+    assert ga.compare("nanogpt", "nanogpt").after["assumed"] == summary(ga.certify("nanogpt"))["assumed"]

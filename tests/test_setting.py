@@ -25,6 +25,7 @@ VALUES = {
     "smooth_samples": (True, False),
     "update_rms": (2.0, 3.0),
     "batches_per_epoch": (390, 12),
+    "batch": (32, 64),
     "sampling": ("shuffled", "streaming"),
     "convex": (True, False),
     "loss": ("rl", "gan"),

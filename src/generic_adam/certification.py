@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from generic_adam.adapters import read as read_optimizer
 from generic_adam.errors import TheoremError, shown
 from generic_adam.guard import guard
 from generic_adam.methods import Algorithm
-from generic_adam.methods.recipes import named
+from generic_adam.methods.recipes import is_recipe, named
 from generic_adam.schedules.work import Budget
 from generic_adam.setting import Setting
 from generic_adam.theorems.advice import Advices, BestRate, advise_algorithm
 from generic_adam.theorems.advice import best_rate as _best_rate
 from generic_adam.theorems.advice import steps_needed as _steps_needed
 from generic_adam.theorems.bounds import Bound, bound_algorithm
-from generic_adam.theorems.certificate import Certificate, certify_algorithm, fine_tuned, usual
+from generic_adam.theorems.certificate import Certificate, certify_algorithm, of_origin, usual
 from generic_adam.theorems.constants import ALWAYS
 
 
@@ -35,6 +35,13 @@ def read(subject: Any, scheduler: Any = None, **options: Any) -> Algorithm:
     """
     subject = named(subject) if isinstance(subject, str) else subject
     return read_optimizer(subject, scheduler, **options)
+
+
+def _origin(subject: Any) -> Literal["recipe", "trainer"] | None:
+    """Return what a subject is from that tells the kind of training; None where nothing does."""
+    if isinstance(subject, str):
+        return "recipe" if is_recipe(subject) else None
+    return "trainer" if hasattr(subject, "lr_scheduler_type") else None
 
 
 def _check(name: str, value: object, kind: type) -> None:
@@ -72,10 +79,10 @@ def certify(
         subject: a Method or an Algorithm, its name, an optimizer or what makes one: what `read` takes.
         scheduler: the learning-rate scheduler of a torch optimizer.
         horizon: a number of steps; None takes the one that the source names, where it does.
-        setting: what is known of the problem and the run. Beyond it, as by `generic-adam check`, clipping that never
-            acts and weights that stay within 1 are assumed where they matter; the answer names them, and its
-            ``setting.facts`` say "assumed". With a horizon, the smoothness, a bound on the gradient, the dimension and
-            the gap add the smallest bound.
+        setting: what is known of the problem and the run. Beyond it, as by `generic-adam check`, a supervised loss of a
+            recipe by name, clipping that never acts and weights that stay within 1 are assumed where they matter; the
+            answer names them, and its ``setting.facts`` say "assumed". With a horizon, the smoothness, a bound on the
+            gradient, the dimension and the gap add the smallest bound.
         theorem: the name of one theorem to ask alone.
         steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1.
         budget: a factor on the work that each question may take; what is left then is undecided, and says so.
@@ -93,7 +100,7 @@ def certify(
         scheduler, horizon = None, scheduler
     x = read(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon)
     with Budget(budget) as work, guard(work.factor):
-        known = usual(x, fine_tuned(x, setting) if hasattr(subject, "lr_scheduler_type") else setting)
+        known = usual(x, of_origin(x, setting, _origin(subject)))
         found = certify_algorithm(x, horizon, theorem, known)
         if found.horizon is None or not all(map(setting.completed().knows, ALWAYS)):
             return found
@@ -154,10 +161,10 @@ def advise(
             never acts, are assumed, which the answers name.
         budget: a factor on the changes that are tried, and on the work that each question may take.
     """
-    if setting is not None:
-        _check("setting", setting, Setting)
+    _check("setting", setting or Setting(), Setting)
     with Budget(budget) as work, guard(work.factor):
-        return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep, setting=setting)
+        x = read(subject, scheduler, steps=horizon)
+        return advise_algorithm(x, horizon, keep, setting=of_origin(x, setting or Setting(), _origin(subject)))
 
 
 def best_rate(subject: Any, steps: int, setting: Setting | None = None, scheduler: Any = None) -> BestRate | None:

@@ -252,6 +252,7 @@ class Setting:
         update_rms: a number that the root mean square of no tensor's update exceeds before it is clipped (Adafactor).
         smooth_samples: the gradient of every example's loss is Lipschitz, not only that of their mean.
         batches_per_epoch: the number of optimizer steps in one pass over the data.
+        batch: the number of examples in one optimizer step; it turns steps into samples.
         sampling: how the data are drawn: "shuffled" anew or in any order in each of several epochs, with "replacement",
             or "streaming", each example once.
         convex: convex losses on a bounded domain, with projection.
@@ -363,6 +364,7 @@ class Setting:
         option="--batches-per-epoch N",
         help="The number of steps in one pass over the data.",
     )
+    batch: Kind[float | None, int | None] = Kind(_whole, "a step has {} examples")
     sampling: Kind[str | None, str | None] = Kind(
         _one_of("shuffled", "replacement", "streaming"),
         "the data are drawn by {}",

@@ -482,3 +482,27 @@ def test_any_optimizer_may_say_what_it_runs():
     np.testing.assert_allclose(found.method.alpha.values(1, 12), [0.25] * 10 + [0.125])
     with pytest.raises(OptimizerError):
         read(Silent([torch.nn.Parameter(torch.ones(2))], lr=0.25))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "options", "words"),
+    [
+        (torch.bfloat16, {"lr": 3e-4, "weight_decay": 0.1}, ["lr x weight decay = 3e-05 is lost in bfloat16 weights"]),
+        (torch.bfloat16, {"lr": 0.05, "weight_decay": 0.1}, []),
+        (torch.float16, {"lr": 0.05, "weight_decay": 0.1}, ["eps = 1e-08 is 0 in float16"]),
+        (torch.float16, {"lr": 0.05, "weight_decay": 0.1, "eps": 1e-7}, []),
+        (torch.float32, {"lr": 3e-4, "weight_decay": 0.1}, []),
+    ],
+)
+def test_settings_that_the_weights_round_away_are_noted_and_are(dtype, options, words):
+    weights = [torch.nn.Parameter(torch.linspace(-2, 2, 101, dtype=dtype)) for _ in range(2)]
+    optimizer = torch.optim.AdamW(weights, **options)
+    notes = read(optimizer).notes
+    assert [any(one in note for note in notes) for one in words] == [True] * len(words)
+    assert len(notes) == len(words)
+    before = weights[0].detach().clone()
+    for one in weights:
+        one.grad = torch.zeros_like(one)
+    optimizer.step()
+    lost = torch.equal(weights[0], before) or bool(weights[0].isnan().all())
+    assert lost is bool(words)

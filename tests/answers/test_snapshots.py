@@ -16,6 +16,7 @@ COMMANDS = {
     "check-long-run": "check certified_adam",
     "check-run": f"check {RUN} --clip 1",
     "check-run-known": f"check {RUN} --clip 1 --gradient-norm 1 --weights-bound 1",
+    "check-notes": "check --lr 2e-5 --betas 0.9,0.8 --weight-decay 0.01 --steps 500 --batch 32",
     "check-explain": f"check {RUN} --explain",
     "check-rl": "check adam --lr 3e-4 --eps 1e-5 --steps 1e6 --setting rl",
     "check-shuffled": "check adam --steps 1e5 --sampling shuffled --batches-per-epoch 100",

@@ -388,7 +388,7 @@ LENGTHS = {
     "adamw --steps 100,000 --warmup 0.03": "adamw --steps 100000 --warmup 3000",
     "adamw --decay 1-sqrt --cooldown 10% --steps 2k": "adamw --decay 1-sqrt --cooldown 200 --steps 2_000",
     "adamw --epochs 3 --examples 50k --batch 32 --warmup 10%":
-        "adamw --steps 4689 --batches-per-epoch 1563 --warmup 469",
+        "adamw --steps 4689 --batches-per-epoch 1563 --batch 32 --warmup 469",
 }  # fmt: skip
 
 

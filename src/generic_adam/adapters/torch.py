@@ -87,10 +87,26 @@ def read(
             raise OptimizerError(f"{source}.algorithm_of returned a {type(found).__name__}; expected an Algorithm")
         found = replace(found, outside=(*found.outside, *outside), notes=(*found.notes, *rate.notes))
         parts.append(replace(found, source=source, groups=(index,), horizon=rate.horizon))
+        if type(optimizer).__module__.startswith("torch.optim.") and not group.get("fused"):
+            notes += tuple(one for one in _rounded_away(found, group["params"], rate.horizon) if one not in notes)
     if not parts:
         raise OptimizerError(f"{source}: every learning rate is 0; expected one that is not")
     algorithm = merged(parts)
     return replace(algorithm, notes=(*algorithm.notes, *notes))
+
+
+def _rounded_away(x: Algorithm, params: list[torch.Tensor], horizon: int | None) -> Iterator[str]:
+    """Yield settings that low-precision weights lose: torch's step rounds after the decay and keeps no copies."""
+    for dtype in (torch.bfloat16, torch.float16):
+        if all(one.dtype != dtype for one in params):
+            continue
+        name, steps = str(dtype).removeprefix("torch."), np.unique(np.geomspace(1, horizon or 10**6, 100).round())
+        with contextlib.suppress(GenericAdamError):
+            decay, eps = (float(np.max(one.at(steps))) for one in (x.decay, x.eps))
+            if 0 < decay < torch.finfo(dtype).eps / 4:  # a factor so near 1 rounds every weight to itself
+                yield f"lr x weight decay = {decay:.1g} is lost in {name} weights: it never changes one"
+            if 0 < eps < torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps / 2:
+                yield f"eps = {eps:.1g} is 0 in {name}: a gradient of 0 divides 0 by 0"
 
 
 def inside(optimizer: Any) -> torch.optim.Optimizer:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
-from generic_adam.answers.settings import rates, remarks
+from generic_adam.answers.settings import notes, rates, remarks
 from generic_adam.answers.suspicion import Suspicion, suspected
 from generic_adam.answers.words import Line, argument_of, words_of
 from generic_adam.errors import GenericAdamError
@@ -113,10 +113,17 @@ def check_lines(
         seen: the kind of training that the source looks like; None for what the algorithm itself looks like.
     """
     if part.answer is Answer.NOT_APPLICABLE:
-        return [*_not_applicable(str(part.setting.loss))]
+        return [*_not_applicable(str(part.setting.loss)), *_notes(part.algorithm)]
     seen = None if part.setting.loss else seen or suspected(part.algorithm)
     changes = _change(part, change, command) if command else ()
-    return [*doubted(_head(part), seen), *_run_lines(part), *_long_run_lines(part), *changes, *_closing(part)]
+    return [
+        *doubted(_head(part), seen),
+        *_run_lines(part),
+        *_long_run_lines(part),
+        *changes,
+        *_closing(part),
+        *_notes(part.algorithm),
+    ]
 
 
 words_of.register(check_lines)
@@ -388,6 +395,11 @@ def _closing(part: Certificate) -> Iterator[Line]:
         yield Line("; ".join(part.algorithm.notes), "NOTE")
 
 
+def _notes(x: Algorithm) -> list[Line]:
+    """Return what the settings alone tell where it matters, whatever any theorem says."""
+    return [Line(said, "NOTE") for said in notes(x)]
+
+
 def assumed_in_brief(setting: Setting) -> list[str]:
     """Return the sizes that are assumed, those of one size together: "weights and gradients within 1"."""
     found: dict[float, list[str]] = {}
@@ -506,7 +518,7 @@ def _(part: Certificate) -> list[str]:
         lines += ["", *([named] if part.parts else []), *sequences(one.algorithm)]
         for finding in one.findings:
             lines += [str(finding), *argument_of(finding)] if finding.covers else []
-    return [*lines, *(f"settings: {one}" for one in remarks(part.algorithm)), *_not_covered(part)]
+    return [*lines, *(f"settings: {one}" for one in remarks(part.algorithm, part.setting.batch)), *_not_covered(part)]
 
 
 def sequences(x: Algorithm) -> list[str]:

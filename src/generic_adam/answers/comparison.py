@@ -12,13 +12,12 @@ from typing import Any, ClassVar
 
 from generic_adam.answers.json import SCHEMA, plain, summary
 from generic_adam.answers.words import Line, words_of
-from generic_adam.certification import read
+from generic_adam.certification import certify
 from generic_adam.errors import GenericAdamError, TheoremError
 from generic_adam.parts import Part
 from generic_adam.schedules import parse
-from generic_adam.schedules.work import Budget, Undecided
+from generic_adam.schedules.work import Undecided
 from generic_adam.setting import Setting
-from generic_adam.theorems.certificate import certify_algorithm, usual
 from generic_adam.theorems.repairs import largest_of
 from generic_adam.theorems.theorem import Answer
 
@@ -160,9 +159,7 @@ def compare(
     def answer(subject: Any) -> Mapping[str, Any]:
         if isinstance(subject, Path | Mapping):
             return saved(subject)
-        x, known = read(subject, steps=horizon), setting or Setting()
-        with Budget(budget):
-            return summary(certify_algorithm(x, horizon, setting=usual(x, known)))
+        return summary(certify(subject, horizon=horizon, setting=setting, budget=budget))
 
     return Comparison(answer(before), answer(after))
 

@@ -76,9 +76,9 @@ def with_facts(x: "Algorithm") -> "Certificate":
     Factored second moments and clipped updates are covered where the noise is symmetric alone.
     """
     from generic_adam.setting import Setting
-    from generic_adam.theorems.certificate import certify_algorithm, usual
+    from generic_adam.theorems.certificate import certify_algorithm, of_origin, usual
 
-    known = Setting().with_assumed(loss="supervised")
+    known = of_origin(x, Setting(), "recipe")
     if x.factored or (x.clipping is not None and x.clipping.kind == "update"):
         known = known.with_assumed(noise="symmetric")
     return certify_algorithm(x, setting=usual(x, known))

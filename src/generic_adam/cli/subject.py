@@ -78,7 +78,7 @@ _IN_HAND: Rows = {
     "horizon": (str, "--steps --horizon T", "The number of steps of the run: 100000, 1e5, 100k."),
     "epochs": (str, "--epochs N", "In place of --steps, with --examples and --batch."),
     "examples": (str, "--examples N", "The size of the training set."),
-    "batch": (str, "--batch N", "The examples of one optimizer step, over all devices."),
+    "batch": (str, "--batch N", "The examples of one step, over all devices; alone it is for --explain."),
     "factored": (bool, "--factored", "Second moments are factored."),
 }
 _SOURCES: Rows = {
@@ -189,6 +189,7 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     """
     from generic_adam.answers.suspicion import suspected
     from generic_adam.methods.catalogue import REFUSED, names, spelled
+    from generic_adam.theorems.certificate import of_origin
 
     measured = Setting()
     if given["run"] is not None:
@@ -198,7 +199,11 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         measured = measured_in(read_records(given["run"] / "watch.csv"))
     steps, batches = _length(given)
     facts = {name: given[name] for name in _FACTS if given[name] is not None}
-    setting = replace(measured, **({} if batches is None else {"batches_per_epoch": batches}) | facts)
+    if batches is not None:
+        facts = {"batches_per_epoch": batches} | facts
+    if given["batch"] is not None:
+        facts["batch"] = _positive("--batch", given["batch"])
+    setting = replace(measured, **facts)
     name = given["name"]
     is_recipe = name is not None and spelled(name) not in (*names(), *REFUSED)
     sources = [one for one in ("recipe", "reference", "config") if given[one] is not None]
@@ -224,7 +229,7 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
             from generic_adam.methods.recipes import named, recipe
 
             found = named(given["name"]) if is_recipe else recipe(given["recipe"]).algorithm
-            setting = setting.with_assumed(loss="supervised")
+            setting = of_origin(found, setting, "recipe")
         case _:
             found = _written(given, steps)
     seen = suspected(found, text) if setting.loss is None else None
@@ -233,9 +238,7 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         found = replace(found, horizon=steps, others=[replace(one, horizon=steps) for one in found.others])
     framework = "trainer" if "learning_rate" in used else framework  # Trainer's key
     if framework == "trainer" and seen is None:
-        from generic_adam.theorems.certificate import fine_tuned
-
-        setting = fine_tuned(found, setting)
+        setting = of_origin(found, setting, "trainer")
     return Subject(found, setting, used, framework, seen, ends)
 
 
@@ -303,7 +306,7 @@ def count(option: str, text: str, of: int | None = None) -> int:
 def _length(given: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Return the steps of the run, and those of an epoch where they are counted in epochs."""
     counted = [name for name in ("epochs", "examples", "batch") if given[name] is not None]
-    if not counted:
+    if counted in ([], ["batch"]):
         return None if given["horizon"] is None else _positive("--steps", given["horizon"]), None
     if len(counted) < 3 or given["horizon"] is not None:
         raise MethodError("--epochs, --examples and --batch go together, in place of --steps")

@@ -209,6 +209,11 @@ def recipe_names() -> tuple[str, ...]:
     return tuple(_BY_NAME)
 
 
+def is_recipe(name: str) -> bool:
+    """Return whether a recipe is called so, however it is spelled."""
+    return spelled(name) in _BY_NAME
+
+
 def recipe(name: str) -> Recipe:
     """Return a recipe by its name, however it is spelled; MethodError offers the closest where there is none."""
     if spelled(name) not in _BY_NAME:
@@ -222,7 +227,7 @@ def named(name: str) -> Algorithm:
     Raises:
         MethodError: nothing is called so; the message offers the closest name.
     """
-    if spelled(name) in _BY_NAME:
+    if is_recipe(name):
         return recipe(name).algorithm
     if spelled(name) not in (*names(), *REFUSED):
         raise unknown("no method or recipe is called", name, (*names(), *_BY_NAME))

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from generic_adam.errors import ScheduleError, TheoremError, told_as
 from generic_adam.methods import Algorithm, Method, as_algorithm
@@ -267,9 +267,14 @@ def usual(x: Algorithm, setting: Setting) -> Setting:
     return setting.with_assumed(**assumed)
 
 
-def fine_tuned(x: Algorithm, setting: Setting) -> Setting:
-    """Return the setting of a run of Trainer's: supervised, or fine-tuning where it is short, unless more is known."""
-    is_short = x.horizon is not None and x.horizon <= FINE_TUNING
+def of_origin(x: Algorithm, setting: Setting, origin: Literal["recipe", "trainer"] | None) -> Setting:
+    """Return the setting with the kind of training that the origin of an optimizer tells, unless more is known.
+
+    A recipe is supervised; a run of Trainer's as well, or fine-tuning where it is short.
+    """
+    if origin is None:
+        return setting
+    is_short = origin == "trainer" and x.horizon is not None and x.horizon <= FINE_TUNING
     return setting.with_assumed(loss="finetune" if is_short else "supervised")
 
 
