@@ -4,10 +4,10 @@ Names are imported when they are first used: ``import generic_adam`` costs nothi
 
 Examples:
     >>> import generic_adam as ga
-    >>> print(ga.certify(ga.methods.adam(lr=1e-3)).verdict)
-    not certified
-    >>> print(ga.certify(ga.methods.certified_adam(lr=1e-3)).verdict)
-    certified
+    >>> print(ga.certify(ga.methods.adam(lr=1e-3)).long_run)
+    no guarantee
+    >>> print(ga.certify(ga.methods.certified_adam(lr=1e-3)).long_run)
+    guaranteed
 """
 
 TYPE_CHECKING = False  # type checkers know the name; `typing` would be the dearest part of this import

@@ -91,8 +91,8 @@ def certify(
 
     Examples:
         >>> import generic_adam as ga
-        >>> print(ga.certify(ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")).verdict)
-        certified
+        >>> print(ga.certify(ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")).long_run)
+        guaranteed
     """
     setting = _with_earlier(setting, problem=problem, assume=assume)
     _check("theorem", "" if theorem is None else theorem, str)

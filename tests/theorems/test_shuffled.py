@@ -394,7 +394,7 @@ class TestForEver:
     @pytest.mark.parametrize(
         ("alpha", "theta", "beta", "told"),
         [
-            ("0.1/sqrt(t)", "0.999", "0.9", "would have to tend to 1"),
+            ("0.1/sqrt(t)", "0.999", "0.9", "needs it to approach 1"),
             ("0.1/t^2", "1 - 1/(t + 1)", "0.9", "sum of alpha_t is finite"),
         ],
     )

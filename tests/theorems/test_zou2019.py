@@ -247,7 +247,7 @@ def test_the_constant_is_found_behind_a_late_kink(alpha, theta):
 
 def test_a_learning_rate_that_ends_fails_condition_4():
     fourth = examine_method(Method("1/t if t < 1000 else 0", 0.9, 0.98)).conditions[3]
-    assert (fourth.status, fourth.witness) == ("fails", "alpha_t = 0 for ever")
+    assert (fourth.status, fourth.witness) == ("fails", "alpha_t = 0 from some step on")
 
 
 def _statuses(conditions):

@@ -80,7 +80,7 @@ def _(part: Reason) -> str:
         case "problem":
             return f"the learning rates alone do not tell; with the constants of the problem `bound` has {part.about}"
         case "numbers":
-            return f"{part.about} speaks of no number of steps"
+            return f"{part.about} has no bound for a number of steps"
         case kind:
             return _BEYOND.get(kind) or part.about
 
@@ -546,7 +546,7 @@ def _(part: Finding) -> list[str]:
 
 
 def _word(part: Finding) -> str:
-    """Return a verdict; of a theorem that certifies nothing for ever, what it says where its hypotheses hold."""
+    """Return a verdict; of a theorem without a guarantee for the long run, what it says if its hypotheses hold."""
     if part.about in FOR_EVER:
         return str(part.verdict)
     failing: Condition | None = part.first_failing

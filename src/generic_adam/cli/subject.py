@@ -149,7 +149,7 @@ class Subject:
     """The subject of a command.
 
     Attributes:
-        algorithm: what is certified.
+        algorithm: what is checked.
         setting: what is known of the problem and the run.
         used: where a file was read, its keys that were used.
         framework: "torch", "trainer" or "optax": where the optimizer is from.
@@ -211,7 +211,7 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     written = {"name", *_SEQUENCES, *_IN_HAND} - _OF_THE_RUN - {*sources}
     if len(sources) > 1 or (sources and any(given[one] is not None for one in written)):
         said = name if is_recipe else _SOURCES[sources[0]][1].split()[0]
-        raise MethodError(f"{said} stands alone: it says all about the method")
+        raise MethodError(f"{said} stands alone: it names the method and its numbers")
     if given["every"] is not None and sources != ["reference"]:
         raise MethodError("--every goes with --from")
     source, text = (sources[0], "") if sources else ("", "")

@@ -278,7 +278,7 @@ def power_family(
 
     .. math:: \alpha_t = \mathrm{lr} / t^s, \qquad \beta_t = \beta, \qquad \theta_t = 1 - c / \max(t, K)^r
 
-    with K >= 1. With c / K^r < 1 it is certified for 0 < r <= 2s < 2.
+    with K >= 1. With c / K^r < 1 it is guaranteed for 0 < r <= 2s < 2.
     """
     exponent, scale = exact_number("r", r, at_least=0), exact_number("c", c, above=0)
     hold = exact_number("K", K, at_least=1)
@@ -334,7 +334,7 @@ def nosadam_hh(*, lr: float = 1e-3, beta: ScheduleLike = 0.9, r: float = 0.1, in
 
     .. math:: \alpha_t = \mathrm{lr} / \sqrt t, \qquad \beta_t = \beta, \qquad w_t = t^{-r}
 
-    Certified for r < 1; from r = 1 on, chi_t grows without bound and condition 3 fails.
+    Guaranteed for r < 1; from r = 1 on, chi_t grows without bound and condition 3 fails.
     """
     return nosadam(lr=lr, beta=beta, weights=t ** -exact_number("r", r, at_least=0), initial=initial)
 

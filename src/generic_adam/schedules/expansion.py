@@ -394,7 +394,7 @@ class Calculus:
         return c.sign
 
     def largest(self, a: Expansion, b: Expansion) -> Expansion:
-        """max(a, b): the one that is ahead, or what holds both where they cross for ever."""
+        """max(a, b): the one that is ahead, or what holds both where they cross again and again."""
         try:
             return a if self.sign(self.subtract(a, b)) >= 0 else b
         except Unclear:

@@ -59,7 +59,7 @@ class cached_attribute(Generic[Value]):  # noqa: N801  (it stands where `propert
 
     The standard library's cached_property (Python 3.11) holds one lock for each class and name while it
     computes: of two nodes that ask for each other's attributes in two threads, each would wait for the other
-    for ever. Here two threads may compute the same value, which costs time and nothing else: the first one
+    without end. Here two threads may compute the same value, which costs time and nothing else: the first one
     that is kept is the one that everybody sees.
     """
 

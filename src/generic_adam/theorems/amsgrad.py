@@ -1,6 +1,6 @@
 r"""Theorems M, M_E and O: divisors that are known before the gradient they divide.
 
-M is AMSGrad (p = 1/2) and Padam, :math:`D_t = \bar v_t^p + e_t` with the running maximum of v: any theta, at the price
+M is AMSGrad (p = 1/2) and Padam, :math:`D_t = \bar v_t^p + e_t` with the running maximum of v: any theta, at the cost
 of 1/eps. M_E is Theorem E's bound with :math:`\beta_t` for :math:`\rho_t`: no 1/eps, but a floor for constant theta.
 O is ADOPT, and AdaShift without momentum, :math:`\hat D_t = \max(\sqrt{v_{t-1}}, e)`: any theta, at :math:`1/e^2`.
 Statements and proofs are on the pages docs/theorems/amsgrad.md and docs/theorems/delayed.md.

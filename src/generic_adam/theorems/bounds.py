@@ -171,7 +171,7 @@ def informative_from(
 ) -> int | None:
     """Return a number of steps after which the bound, or a theorem's own, says something; None if 10^6 is not enough.
 
-    It is the least, to two digits, where the bound does not fall silent again.
+    It is the least, to two digits, where the bound stays below the trivial one.
     """
     with Budget(budget):
         return least_steps(lambda steps: bound_algorithm(subject, setting, steps, theorem=theorem).informative)

@@ -1,4 +1,4 @@
-"""The certificate: what every theorem says about an algorithm, for ever and after its number of steps."""
+"""The certificate: what every theorem says about an algorithm, in the long run and after its number of steps."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONG_RUN = {
     Verdict.UNDECIDED: Answer.UNKNOWN,
 }
 FOR_EVER = (About.GRADIENT, About.REGRET)
-"""The subjects of theorems that say something for ever."""
+"""The subjects of theorems that say something about the long run."""
 _JOINTLY = Reason("groups")
 # The last answers by their questions: who asks again (a loop, `advise` after `check`) need not wait again.
 _ANSWERED: dict[tuple[Any, ...], Certificate] = {}
@@ -56,7 +56,7 @@ class Certificate(Part):
 
     Attributes:
         algorithm: what was asked about; where its parameter groups differ, the part with the worst verdict.
-        findings: what each theorem says about it for ever.
+        findings: what each theorem says about it in the long run.
         horizon: what is guaranteed after its number of steps, where one is known.
         parts: one certificate for each set of parameter groups that differ; empty where there is one.
         setting: what is known of the problem and the run.
@@ -123,7 +123,7 @@ class Certificate(Part):
 
     @property
     def rate(self) -> Rate | None:
-        """The rate for ever; None if not certified."""
+        """The rate in the long run; None without a guarantee."""
         return self.deciding.rate if self.deciding is not None and self.verdict is Verdict.CERTIFIED else None
 
     @property

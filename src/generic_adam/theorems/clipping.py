@@ -125,7 +125,7 @@ def biased_bound(
 def _without_momentum(x: Algorithm, _: Setting) -> Decision | None:
     if x.method.beta == NOTHING:
         return None
-    return Decision(Status.UNDECIDED, "With momentum nothing is proved here for ever.")
+    return Decision(Status.UNDECIDED, "With momentum nothing is proved here for the long run.")
 
 
 class FullBatch(Weighted):
@@ -158,7 +158,7 @@ def _keeps_direction(_: Algorithm, setting: Setting) -> Decision:
 
 
 class Clipped(Weighted):
-    """Theorem C: clipped gradients, exact ones (C2) or with their bias in the bound (C3); for ever only C2."""
+    """Theorem C: clipped gradients, exact ones (C2) or with their bias in the bound (C3); in the long run only C2."""
 
     name: ClassVar = "C"
     covered: ClassVar = "gradients clipped to a norm, beside what Theorems W and E cover"

@@ -76,7 +76,7 @@ class GrowthWitness:
 
     def __str__(self) -> str:
         if self.growth.is_zero:
-            return f"{self.sequence} = 0 for ever"
+            return f"{self.sequence} = 0 from some step on"
         return f"{self.sequence} ~ {self.growth.scale.text(self.variable)}"
 
 
@@ -327,7 +327,7 @@ def limit_is_one(theta: Schedule) -> Decision:
         return Decision(Status.HOLDS, f"1 - theta_t is of order {growth}: theta_t tends to 1.")
     reason = "theta_t does not tend to 1: 1 - theta_t stays above a positive number."
     if theta.is_constant:
-        reason = f"theta_t stays at {theta} and would have to tend to 1."
+        reason = f"theta_t is constant ({theta}); the guarantee needs it to approach 1."
     limit = growth.limit
     witness = GrowthWitness("1 - theta_t", growth) if limit is None else LimitWitness("theta_t", 1 - limit)
     return Decision(Status.FAILS, reason, witness)

@@ -148,7 +148,7 @@ class _Epochs:
         exponents = _later(self.rows(self.decrease))
         if exponents.max() > _LARGEST_EXPONENT:
             raise TheoremError(
-                f"an epoch of {self.batches:,} batches is too long for these theta_t: the bound is silent"
+                f"an epoch of {self.batches:,} batches is too long for these theta_t: the bound is of no use"
             )
         tail = np.exp(exponents)
         z, p = tail / self.rows(self.q), self.rows(self.pi) / np.sqrt(tail)

@@ -95,7 +95,7 @@ SYMMETRIC_FOR_EVER: tuple[Hypothesis, ...] = (*WITHOUT_NOISE, _momentum, _moment
 
 
 class Symmetric(Weighted):
-    """Theorem Y: symmetric noise with one peak. For ever without momentum, or with one that vanishes."""
+    """Theorem Y: symmetric noise with one peak. In the long run without momentum, or with one that vanishes."""
 
     name: ClassVar = "Y"
     covered: ClassVar = (

@@ -1,7 +1,7 @@
 """The vocabulary of theorems: what one covers, what it asks of the sequences, what it concludes.
 
 A theorem is a declaration: a subclass of `Theorem` says which algorithms it covers, which hypotheses the
-sequences have to meet for ever, and at which rate the gradient then vanishes; the base class does the rest.
+sequences have to meet in the long run, and at which rate the gradient then vanishes; the base class does the rest.
 The certificate asks all of them and knows none by name.
 """
 
@@ -132,12 +132,12 @@ def verdict_of(conditions: Sequence[Condition]) -> Verdict:
 
 @dataclass(frozen=True)
 class Finding(Part):
-    """The answer of one theorem about one algorithm, for ever.
+    """The answer of one theorem about one algorithm, in the long run.
 
     Attributes:
         theorem: its name.
         title: what people call it.
-        about: what it speaks of.
+        about: what it is about.
         outside: why it does not cover the algorithm; empty where it does.
         conditions: its hypotheses on the sequences, each with its answer.
         rate: the order of its bound in T, where all of them hold.
@@ -158,15 +158,14 @@ class Finding(Part):
 
     @property
     def covers(self) -> bool:
-        """True if the theorem speaks of this algorithm at all."""
+        """True if the theorem covers this algorithm at all."""
         return not self.outside
 
     @property
     def verdict(self) -> Verdict:
         """Certified, not certified or undecided by this theorem; undecided where it does not cover.
 
-        A warning never certifies: where its hypotheses hold it speaks against the method, elsewhere it is
-        silent.
+        A warning never certifies: where its hypotheses hold it is against the method, elsewhere it says nothing.
         """
         if not self.covers:
             return Verdict.UNDECIDED
@@ -221,7 +220,7 @@ class Theorem:
     Attributes:
         name: what `theorem=` and the command line know it by.
         title: what people call it; "Theorem" and the name where nothing else is said.
-        about: what it speaks of.
+        about: what it is about.
         statement: what it says, in one sentence.
         covered: which algorithms, in words.
         assumptions: what it asks of the problem.
@@ -233,7 +232,7 @@ class Theorem:
         uses: the facts that it uses where they are known.
         shuffled: batches that are drawn without replacement in each epoch are covered.
         needs: what it always takes for granted beyond the common assumptions.
-        hypotheses: what it asks of the sequences for ever.
+        hypotheses: what it asks of the sequences in the long run.
         rate: the order of its bound in T; the slowest of this one and of those that its hypotheses have.
         kind: what its findings are.
     """

@@ -174,7 +174,7 @@ class ScheduledOptimizer(Optimizer):
             OptimizerError: no Algorithm says what it does.
         """
         del group, lr, beta
-        raise OptimizerError(f"{type(self).__name__} is no Generic Adam: no theorem here speaks of it")
+        raise OptimizerError(f"{type(self).__name__} is no Generic Adam: no theorem here covers it")
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own; what is not given is as the constructor has it.

@@ -73,7 +73,7 @@ class _Run:
         self._of: dict[int, Watch] = {}
 
     def begin(self, found: Sequence[tuple[Any, Callable[[], Algorithm]]], model: Any) -> None:
-        """Say what is certified of each optimizer, and watch it."""
+        """Say what is guaranteed for each optimizer, and watch it."""
         for index, (optimizer, reading) in enumerate(found):
             with self._told("the check says nothing of this run"):
                 self._say(str(certify_algorithm(reading())))
