@@ -315,3 +315,10 @@ def test_a_schedule_may_end_at_0_with_a_high_loss():
 
     assert diagnose(slow(3)).healthy
     assert [one.cause for one in diagnose(slow(10)).findings] == ["lr_too_small"]
+
+
+def test_what_did_not_keep_the_loss_from_falling_is_no_skewed_noise():
+    skewed = [replace(one, skew=0.8, skew_scale=0.5) for one in calm(24)]
+    assert [one.cause for one in diagnose(skewed).findings] == ["skewed_noise"]
+    learnt = [replace(one, loss=one.loss - 0.05 * k) for k, one in enumerate(skewed)]
+    assert diagnose(learnt).healthy

@@ -185,7 +185,10 @@ def _lost_updates(t: Table) -> Mask:
 
 def _eps_too_small(t: Table) -> Mask:
     """Find weights without a gradient that take whole steps; after steps that were too long, all gradients may be 0."""
-    return _held(_over(t.tiny, 0.1), t.lengths, 100) & ~np.logical_or.accumulate(_lr_too_large(t))
+    wandering = _over(_summed(t.tiny * t.lengths, t.lengths, 200) / 200, 0.065) | _held(
+        _over(t.tiny, 0.1), t.lengths, 100
+    )
+    return wandering & ~np.logical_or.accumulate(_lr_too_large(t))
 
 
 def _eps_too_large(t: Table) -> Mask:
@@ -211,7 +214,7 @@ def _skewed_noise(t: Table) -> Mask:
     again = np.array([np.mean(t.gradient[: k + 1] > 0.2 * most[k]) for k in range(len(most))])
     # A decay in the gradient is no part of it, and would be counted as taken away.
     pulled = np.maximum.accumulate(np.nan_to_num(t.pull)) > 0.1
-    return _over(t.skew, 0.4) & _over(t.skew_scale, 0.01) & (again > 0.15) & ~pulled & ~_learnt(t)
+    return _over(t.skew, 0.4) & _over(t.skew_scale, 0.01) & (again > 0.15) & ~pulled & (not _learnt(t))
 
 
 def _free_fall(t: Table) -> Mask:
