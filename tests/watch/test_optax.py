@@ -110,7 +110,7 @@ def test_causes_are_named():
     too_large = run(watched(optax.adam(1e-3, eps=10.0)), 50, every=25)[0].diagnose()
     assert [one.cause for one in too_large.findings] == ["eps_too_large"]
     surprised = run(
-        watched(optax.adam(1e-3, b2=0.999)),
+        watched(optax.adam(3e-2, b2=0.999)),  # long enough for the loss to suffer
         400,
         every=25,
         faults=lambda t, grads: {name: g * (1.0 if t < 350 else 50.0) for name, g in grads.items()},
