@@ -2,8 +2,8 @@
 r"""Instruments that look at every step: sums over evenly spread coordinates of each tensor, kept on the device.
 
 The coordinates of all tensors are the rows of one matrix, a row a tensor, padded with zeros. So a step costs three
-gathers (gradient, first and second moment) and some twenty operations on a matrix that stays in the cache, however
-large the network; nothing waits for the device. Small tensors are taken whole.
+gathers (gradient, first and second moment), however large the network; the sums, some twenty operations on a matrix,
+are made for eight steps at once; nothing waits for the device. Small tensors are taken whole.
 """
 
 from __future__ import annotations
@@ -245,6 +245,8 @@ def real(tensor: Any) -> Tensor:
 
 # Coordinates of one tensor, and of all tensors of a device together.
 _LARGEST_ROW, _SMALLEST_ROW, _WHOLE = 512, 64, 1 << 14
+# Steps that wait for their sums; the numbers of a matrix that stay in a processor's cache; those of a small network.
+_WAITING, _CACHED, _SMALL = 8, 1 << 15, 1 << 11
 _TINY = 1e-30  # below every number that a float32 second moment holds with some accuracy
 
 COLUMNS = ("ratio", "update", "falling", "square", "overshoot", "before", "curved", "agreement", "momentum", "second")
@@ -287,7 +289,8 @@ class Member:
         local = real(self.parameter.detach())
         self.numel = local.numel()
         self.count = self.numel
-        self._plain = local is self.parameter or (local._base is self.parameter and local.is_contiguous())
+        whole = not hasattr(self.parameter, "to_local") and not self.parameter.is_complex()
+        self._plain = whole and local.is_contiguous()
         if not local.is_contiguous():  # channels last, a transposed view: in the order of memory
             strides = local.stride()
             self._order = tuple(sorted(range(local.dim()), key=lambda one: -strides[one]))
@@ -335,7 +338,7 @@ class Member:
 
 
 class Sample:
-    """The tensors of one device: the matrices of this step and of the step before.
+    """The tensors of one device: what they were at the last steps, and the sums of the steps before.
 
     Args:
         members: the tensors.
@@ -355,15 +358,21 @@ class Sample:
         def matrix(*shape: int) -> Tensor:
             return torch.zeros(*shape, rows, width, device=device)
 
-        # g, m, v, u of this step and of the one before, which change places.
-        self._sides = matrix(2, 4)
-        self._now = 0
+        # g, m, v of the steps that wait for their sums, and before them those of the step before, which has them.
+        self._waiting = min(length, _WAITING)
+        self._kept, self._updates = matrix(self._waiting + 1, 3), matrix(self._waiting + 1)
         self._views = [
             [tuple(side[kind, row, :count] for kind in range(3)) for row, count in enumerate(self.counts)]
-            for side in self._sides
+            for side in self._kept
         ]
-        self._root, self._bound = matrix(), matrix()
-        self._products = matrix(len(COLUMNS))
+        self._older = matrix(3)
+        self._now = self._summed = 0
+        self._added: list[list[float]] = []
+        self._drawn: dict[int, list[float]] = {}
+        # On a processor, so many steps at once that their matrices stay in its cache.
+        fits = max(1, _CACHED // (rows * width)) if device.type == "cpu" else self._waiting
+        self._chunk = min(fits, self._waiting)
+        self._products, self._bound = matrix(self._chunk), matrix(self._chunk)
         self._ring = torch.zeros(length, len(COLUMNS), rows, device=device)
         self.present: list[list[bool]] = []
         # Whether a tensor has had a part in every step.
@@ -374,23 +383,67 @@ class Sample:
         self._matrix = matrix
 
     @property
-    def now(self) -> Tensor:
-        """The matrices g, m, v, u of the last step."""
-        return self._sides[self._now]
+    def small(self) -> bool:
+        """True if every step can be measured for `noise`."""
+        return self._updates[0].numel() <= _SMALL
 
-    @property
-    def before(self) -> Tensor:
-        """The matrices g, m, v, u of the step before it."""
-        return self._sides[1 - self._now]
+    def draw(self, betas: Sequence[float]) -> None:
+        """Choose the last step for `noise`; the betas are the groups'."""
+        self._drawn[self._now] = list(betas)
 
-    def add_noise(self, beta: float | Tensor, added: float | Tensor) -> None:
-        r"""Take in what Adam's scaling does to the gradient of the last step.
+    def _sum(self) -> None:
+        """Compute the sums of the steps that wait for them."""
+        count = self._now - self._summed
+        for start in range(self._summed, self._now, self._chunk):
+            place = len(self.present) - count + start - self._summed
+            self._sum_some(start, min(self._chunk, self._now - start), place)
+        for step, betas in self._drawn.items():
+            self._add_noise(step, self._by_row([betas])[0], self._by_row([self._added[step - 1]])[0])
+        self._drawn.clear()
+        self._summed = self._now
+
+    def _by_row(self, by_group: Sequence[Sequence[float]]) -> Tensor:
+        """Return numbers of the groups, at each of some steps, as a column for each step."""
+        if all(value == values[0] for values in by_group for value in values):
+            found = [values[:1] for values in by_group]
+        else:
+            found = [[values[member.group] for member in self.members] for values in by_group]
+        return torch.tensor(found, device=self._kept.device).unsqueeze(2)
+
+    def _sum_some(self, start: int, count: int, place: int) -> None:
+        """Compute the sums of so many steps after a kept one, from a place of the ring on."""
+        g, m, v = self._kept[start + 1 : start + 1 + count].unbind(1)
+        old_g, old_u = self._kept[start : start + count, 0], self._updates[start : start + count]
+        u, p, bound = self._updates[start + 1 : start + 1 + count], self._products[:count], self._bound[:count]
+        ring = self._ring[place : place + count]
+        added = self._added[start : start + count]
+
+        def total(column: int, product: Tensor = p) -> None:
+            ring[:, column] = product.sum(-1)
+
+        torch.sqrt(v, out=bound).add_(self._by_row(added)).clamp_min_(_TINY)
+        torch.div(m, bound, out=u)
+        least = self._by_row([[max(one * one, _TINY) for one in values] for values in added])
+        torch.maximum(v, least, out=bound)
+        torch.mul(g, g, out=p)
+        total(3)
+        torch.div(p, bound, out=bound)
+        total(0, bound)
+        torch.mul(v, 0.1, out=bound).gt_(p)
+        total(2, bound)
+        for column, one, other in ((1, u, u), (4, g, old_u), (5, old_g, old_u), (6, u, m), (7, g, m), (8, m, m)):
+            torch.mul(one, other, out=p)
+            total(column)
+        total(9, v)
+
+    def _add_noise(self, step: int, beta: Tensor, added: Tensor) -> None:
+        r"""Take in what Adam's scaling does to the gradient of a step.
 
         With the D of the step before, :math:`e_t = g_t/D + (\beta u_{t-1} - u_t)/(1-\beta)` has the mean 0 where the
         scaling takes nothing away. Its sum over many steps tells the mean from the noise.
         """
-        g, _, _, u = self.now
-        _, _, old_v, old_u = self.before
+        g, u = self._kept[step, 0], self._updates[step]
+        old_v, old_u = self._kept[step - 1, 2], self._updates[step - 1]
         # A regularised root, as a function of the past may be: never far below the tensor's mean.
         mean = old_v.sum(1, keepdim=True).div_(self._width)
         root = old_v.add(mean, alpha=0.01).sqrt_().add_(added).clamp_min_(_TINY)
@@ -405,18 +458,20 @@ class Sample:
 
     def noise(self) -> Tensor:
         """Return the row sums |sum e|^2, |sum h|^2, sum |e|^2, sum |h|^2, sum D taken in so far, h = g/sqrt(D)."""
+        self._sum()
         if self._noise is None:
-            return torch.zeros(5, len(self.members), device=self._sides.device)
+            return torch.zeros(5, len(self.members), device=self._kept.device)
         lost, kept, sums = self._noise
         return torch.cat([torch.stack([(lost * lost).sum(1), (kept * kept).sum(1)]), sums])
 
     def forget_noise(self) -> None:
         """Begin the sums of `noise` anew."""
+        self._sum()
         self._noise = None
 
     def column(self, values: Sequence[float]) -> Tensor:
         """Return a number for each tensor as a column on the device."""
-        return torch.tensor(values, device=self._sides.device).unsqueeze(1)
+        return torch.tensor(values, device=self._kept.device).unsqueeze(1)
 
     def points(self) -> Tensor:
         """Return the weights at the coordinates."""
@@ -431,14 +486,21 @@ class Sample:
             torch._foreach_copy_(into, taken)
         return found
 
-    def step(self, find: Callable[[Member], tuple[Any, Any]], added: float | Tensor) -> None:
-        """Take in a step that has been made.
+    def step(self, find: Callable[[Member], tuple[Any, Any]], added: Sequence[float]) -> None:
+        """Take in a step that has been made: only copies, since sums are cheaper for some steps at once.
 
         Args:
             find: a tensor -> its m_t and v_t; None of one that has none.
-            added: e_t, one number or a column.
+            added: e_t of each group.
         """
-        self._now = 1 - self._now
+        if self._now == self._waiting:
+            self._sum()
+            self._older = self._kept[self._now - 1].clone()
+            self._kept[0], self._updates[0] = self._kept[self._now], self._updates[self._now]
+            self._now = self._summed = 0
+            self._added.clear()
+        self._now += 1
+        self._added.append(list(added))
         into: list[Tensor] = []
         taken: list[Tensor] = []
         there = [True] * len(self.members)
@@ -456,29 +518,12 @@ class Sample:
             taken += (g, m, v)
         if into:
             torch._foreach_copy_(into, taken)
-        g, m, v, u = self.now
         if not all(there):
             self.complete = [whole and here for whole, here in zip(self.complete, there, strict=True)]
-            g[[row for row, here in enumerate(there) if not here]] = 0.0
-        old_g, _, _, old_u = self.before
-        p = self._products
-        torch.sqrt(v, out=self._root).add_(added)
-        torch.div(m, self._root.clamp_min_(_TINY), out=u)
-        torch.mul(g, g, out=p[3])
-        if isinstance(added, Tensor):
-            torch.maximum(v, (added * added).clamp_min_(_TINY), out=self._bound)
-        else:
-            torch.clamp(v, min=max(added * added, _TINY), out=self._bound)
-        torch.div(p[3], self._bound, out=p[0])
-        torch.mul(u, u, out=p[1])
-        torch.mul(v, 0.1, out=p[2]).gt_(p[3])
-        torch.mul(g, old_u, out=p[4])
-        torch.mul(old_g, old_u, out=p[5])
-        torch.mul(u, m, out=p[6])
-        torch.mul(g, m, out=p[7])
-        torch.mul(m, m, out=p[8])
-        p[9] = v
-        torch.sum(p, -1, out=self._ring[len(self.present)])
+            absent = [row for row, here in enumerate(there) if not here]
+            # Its moments are those of two steps before; no sum of this step counts.
+            now, older = self._kept[self._now], self._kept[self._now - 2] if self._now > 1 else self._older
+            now[0, absent], now[1:, absent] = 0.0, older[1:, absent]
         self.present.append(there)
 
     def compare(self, was: Tensor, expected: Coefficients[Any], scale: float | Tensor, rounding: Tensor) -> Tensor:
@@ -491,8 +536,8 @@ class Sample:
             rounding: the spacing of the weights' numbers at 1.
         """
         x, pulled = self.points(), expected.pull * was
-        g, m, v, _ = self.now
-        old_v, old_m, square = self.before[2], self.before[1], (g * g).sum(1)
+        g, m, v = self._kept[self._now]
+        old_v, old_m, square = self._kept[self._now - 1, 2], self._kept[self._now - 1, 1], (g * g).sum(1)
         root = (v.sqrt() + expected.added).clamp_min_(_TINY)
         g = g + pulled
         m = g if self._along_g else m
@@ -531,6 +576,7 @@ class Sample:
 
     def collect(self) -> Any:
         """Return the sums of the steps since the last call, [steps, columns, rows], nan where a tensor had no part."""
+        self._sum()
         kept = self._ring[: len(self.present)].double().cpu().numpy().copy()
         for one, there in zip(kept, self.present, strict=True):
             if not all(there):

@@ -52,9 +52,9 @@ _RECORDS, _LOOKED_BACK = 4, 32
 _OFTEN = 10
 # The distance that is set against the weights is that of this many steps.
 _PATH = 50
-# The steps over which the bias of the scaling is told from noise; the coordinates up to which every step is measured,
-# and the chance of a step with more.
-_LASTING, _ALWAYS, _DRAWN = 200, 1 << 13, 0.25
+# The steps over which the bias of the scaling is told from noise; the chance of one to be measured, where the network
+# is not small.
+_LASTING, _DRAWN = 200, 0.25
 # A sum of gradients that is this much longer than one of pure noise would be.
 _CLEAR = 1.5
 # The least number of steps between two probes, and the share in free fall from which they are that close.
@@ -325,7 +325,7 @@ class Watch:
             return (first(state, options), second(state, options)) if state else (None, None)
 
         for sample in self._samples:
-            sample.step(find, _column(sample, [one.added for one in used]))
+            sample.step(find, [one.added for one in used])
         self._count_noise(used)
         self._window.numbers.append([group.numbers for group in self._groups])
         self._window.steps.append(self._t)
@@ -339,9 +339,9 @@ class Watch:
         """Measure the bias of the scaling at steps that coin flips draw: many for small networks, one in four else."""
         self._lasting += 1
         for sample in self._samples:
-            if self._lasting > 1 and (sample.now.numel() <= _ALWAYS or self._coin.random() < _DRAWN):
+            if self._lasting > 1 and (sample.small or self._coin.random() < _DRAWN):
                 self._drawn += sample is self._samples[0]
-                sample.add_noise(_column(sample, [c.beta for c in used]), _column(sample, [c.added for c in used]))
+                sample.draw([c.beta for c in used])
 
     def _skew(self) -> dict[str, Any]:
         """Return the share of the gradient that the scaling took away in the last 200 steps, or 2,000 at most.
