@@ -119,7 +119,7 @@ def _told(x: Algorithm, batch: int | None = None) -> Iterator[tuple[int, str]]:
         over = f", {whole:.2g} % over the run" if steps else ""
         yield 0, f"weight decay forgets a weight in 1/(lr wd) = {1 / most:,.0f} steps at the least{over}"
         if steps and whole < _NO_EFFECT:
-            yield 1, f"weight decay takes {whole:.2g} % of a weight over the whole run: next to no effect"
+            yield 1, f"weight decay takes {whole:.2g} % of a weight in all"
         if most < RESOLVED:
             yield 0, f"lr x weight decay = {most:.1g} is lost in bfloat16 weights without a float32 copy (below 2^-9)"
     if 0 < (least := float(x.eps(steps or 10**6))) < SMALLEST:  # without the factor of the bias correction
